@@ -35,6 +35,8 @@ pub(crate) mod convert;
 mod event_loop;
 mod event_queue;
 mod follow;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzed;
 mod group;
 mod kept;
 mod limits;
@@ -66,6 +68,8 @@ pub use self::companion::{Companion, StartCompanion};
 use self::event_loop::ControlLoop;
 use self::event_queue::EventQueue;
 pub use self::limits::ControlLimits;
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::machine::interleavings;
 pub use self::served::ServedSession;
 use self::shared::Message;
 use crate::controller::Controller;

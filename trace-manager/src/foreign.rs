@@ -43,6 +43,12 @@ impl ForeignDescriptor {
         Self { descriptor: Some(descriptor), closer: closer.clone() }
     }
 
+    /// Returns one without a descriptor, for tests.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn none() -> Self {
+        Self { descriptor: None, closer: Closer::default() }
+    }
+
     /// Returns the descriptor, for a thread that may wait.
     pub(crate) fn into_owned(mut self) -> io::Result<OwnedFd> {
         self.descriptor.take().ok_or_else(|| io::ErrorKind::NotFound.into())

@@ -24,6 +24,8 @@
 mod archive;
 mod buffers;
 mod category_filter;
+#[cfg(any(test, feature = "fuzzing"))]
+mod choices;
 mod clock;
 mod collection;
 mod config;
@@ -33,6 +35,9 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod foreign;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod ledger;
 mod limited;

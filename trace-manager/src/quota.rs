@@ -98,7 +98,7 @@ impl Quota {
     }
 
     /// Returns the use by all processes.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn total(&self) -> u64 {
         self.total
     }

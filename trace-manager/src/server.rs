@@ -35,6 +35,8 @@ mod conditions;
 mod connection;
 mod event_loop;
 mod following;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzed;
 mod outbox;
 mod passing;
 mod pause;

@@ -30,6 +30,8 @@
 //! A recorder has one session, [`SERVED`], which it has started itself and ends itself. Controllers
 //! can initialize none, and not abort this one.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod interleavings;
 mod messages;
 mod pause;
 mod quota;
@@ -48,6 +50,8 @@ use trace_protocol::control::{
     EVENT,
 };
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) use self::interleavings::choose_request;
 pub(super) use self::messages::{
     ClientId, FollowJob, Input, OpenRequest, Output, Query, SessionEvent, SessionId, SnapshotJob,
     Ticket,
@@ -399,8 +403,7 @@ impl ControlMachine {
 
     /// Forgets the oldest results of a user beyond the limit.
     fn forget_results(&mut self, uid: u32) {
-        let is_of_user =
-            |id: &&SessionId| self.sessions.get(id).is_some_and(|it| it.uid() == uid);
+        let is_of_user = |id: &&SessionId| self.sessions.get(id).is_some_and(|it| it.uid() == uid);
         let results: Vec<SessionId> = self.results.iter().filter(is_of_user).copied().collect();
         let excess = results.len().saturating_sub(self.limits.results);
         for id in results.into_iter().take(excess) {

@@ -150,7 +150,7 @@ impl EventLoop {
         self.accept_resumes_at = added.err().map(|_| Instant::now() + ACCEPT_PAUSE);
     }
 
-    fn connect(&mut self, socket: trace_protocol::socket::Socket) {
+    pub(super) fn connect(&mut self, socket: trace_protocol::socket::Socket) {
         let closers = &mut self.closers;
         // A user without connections needs none, unless descriptors wait.
         closers.retain(|_, closer| closer.is_used());
