@@ -1,5 +1,6 @@
-"""A day in the life of a daemon: programs that come and go, two sessions at once beside a flight recorder, a slow request, parts, a kill of the
-daemon and its restart. What each program is known to have committed is in the archives, as independent readers find it.
+"""A day in the life of a daemon: programs that come and go, three sessions at once beside a flight recorder, slow requests, parts, a kill of the
+daemon and its restart, after which two of the sessions go on, and a configuration that is read again. What each program is known to have committed
+is in the archives, as independent readers find it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from fxt.reader import parse_records
@@ -20,7 +22,7 @@ import perfetto
 from model import Event
 from recordings import Programs, clean_environment, succeeds
 
-# The flight recorder takes a snapshot of requests of more than 50 ms.
+# The flight recorder starts with each daemon. It takes a snapshot of requests of more than 50 ms.
 CONFIGURATION = """
 [session.flight]
 mode = "circular"
@@ -28,7 +30,18 @@ output = "out.fxt"
 buffer-size = "1M"
 trigger = ["duration:web/request>50ms"]
 """
+# What is added for a running daemon.
+ADDITION = """
+[groups]
+endings = ["end*", "-endless"]
+
+[session.added]
+categories = ["#endings"]
+output = "added.fxt"
+"""
 PATIENCE = 600
+# The archives beside parts and snapshots. A later one of a name renames the earlier one.
+ARCHIVES = ("copy", "ends", "ends.2", "kept", "kept.2", "added", "out.fxt.old", "out")
 
 
 class Site:
@@ -57,6 +70,12 @@ class Site:
         self.daemon.send_signal(number)
         return self.daemon.wait(PATIENCE)
 
+    def add_to_configuration(self) -> None:
+        """Lets the daemon read a longer configuration."""
+        self.path("daemon.toml").write_text(CONFIGURATION + ADDITION, encoding="utf-8")
+        self.daemon.send_signal(signal.SIGHUP)
+        until("the session of the new configuration records", lambda: "added" in self.sessions("started"))
+
     def trace(self, *arguments: str) -> subprocess.CompletedProcess:
         command = [str(self.programs.trace), *arguments]
         return subprocess.run(command, env=self.environment, cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -83,9 +102,19 @@ class Site:
     def is_complete(self) -> bool:
         return not any(path.name.endswith(".partial") for path in self.directory.iterdir())
 
-    def sessions(self) -> set[str]:
+    def sessions(self, state: str | None = None) -> set[str]:
+        """The names of the sessions that are in this state, or of all."""
         result = self.trace("status", "--json")
-        return {session["name"] for session in json.loads(result.stdout)} if result.returncode == 0 else set()
+        found = json.loads(result.stdout) if result.returncode == 0 else []
+        return {session["name"] for session in found if state in (None, session["state"])}
+
+    def has_all(self, session: str) -> bool:
+        """Whether a session has events of each program that publishes."""
+        snapshot = self.path("probe.fxt")
+        succeeds(self.trace("snapshot", session, "-o", str(snapshot)))
+        found = {event.args["program"] for event in events(snapshot)}
+        snapshot.unlink()
+        return found == set(range(len(self.publishers)))
 
     def end(self) -> None:
         for program in [*self.publishers, *([self.daemon] if self.daemon else [])]:
@@ -101,37 +130,56 @@ def until(what: str, condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@dataclass
+class Day:
+    """What happened: the numbers of events of each program at some times, and exit statuses."""
+
+    # At the start of the sessions, before a snapshot, and before the kill.
+    first: list[int]
+    copied: list[int]
+    committed: list[int]
+    # When both programs are recorded again, and before the end of that.
+    first_again: list[int]
+    committed_again: list[int]
+    statuses: list[int]
+
+
 def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
     site = Site(programs)
     try:
-        first, copied, committed, statuses = live(site)
+        day = live(site)
     finally:
         site.end()
     parts = sorted(site.directory.glob("parts.*.fxt"), key=lambda path: int(path.suffixes[0][1:]))
-    snapshots = list(site.directory.glob("out-snapshot-*.fxt"))
-    yield "exit statuses", lambda: same([-signal.SIGABRT, 0, 0, 0, 0, 0], statuses)
+    snapshots = sorted(site.directory.glob("out-snapshot-*.fxt"))
+    yield "exit statuses", lambda: same([-signal.SIGABRT, 0, 0, 0, 0, 0, 0], day.statuses)
     yield "parts", lambda: [] if len(parts) > 2 else [f"{len(parts)} parts"]
-    yield "numbered events in parts", lambda: numbered(parts, first, committed)
-    yield "numbered events in a snapshot of parts", lambda: numbered([site.path("copy.fxt")], first, copied)
+    yield "numbered events in parts", lambda: numbered(parts, day.first, day.committed)
+    yield "numbered events in a snapshot of parts", lambda: numbered([site.path("copy.fxt")], day.first, day.copied)
+    yield "numbered events in a session that goes on", lambda: numbered([site.path("kept.fxt")], day.first, day.committed)
+    yield "numbered events after the restart", lambda: numbered([site.path("kept.2.fxt")], day.first_again, day.committed_again)
+    yield "no event in two parts of a session", lambda: repeated([site.path("kept.fxt"), site.path("kept.2.fxt")])
     yield "programs that end, fork and execute others", lambda: same(ENDED, names(site.path("ends.fxt")))
-    yield "a session after the restart", lambda: same(AGAIN, names(site.path("ends.2.fxt")))
-    yield "the gap between them", lambda: same(1, own_events(site.path("ends.2.fxt")).count("recording interrupted"))
-    yield "the snapshot of a slow request", lambda: slow_request(snapshots)
-    for archive in [*parts, *snapshots, *(site.path(f"{name}.fxt") for name in ("copy", "ends", "ends.2", "out"))]:
+    yield "another session that goes on", lambda: same(AGAIN, names(site.path("ends.2.fxt")))
+    yield "a session of a configuration that is read again", lambda: same(AGAIN, names(site.path("added.fxt")))
+    for name in ("ends", "kept"):
+        yield f"the gap in {name}", lambda name=name: gap(site, name)
+    yield "the snapshots of slow requests", lambda: same(2, len(snapshots)) + [fault for it in snapshots for fault in slow_request(it)]
+    yield "the flight recorder, which is back", lambda: slow_request(site.path("out.fxt"))
+    for archive in [*parts, *snapshots, *(site.path(name if ".fxt" in name else f"{name}.fxt") for name in ARCHIVES)]:
         yield f"perfetto, {archive.name}", lambda archive=archive: perfetto.errors(engine, archive)
         yield f"trace check, {archive.name}", lambda archive=archive: malformed(programs, archive)
 
 
-def live(site: Site) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Returns the numbers of the first events of the programs that are recorded, of those before a snapshot and before the kill; and exit
-    statuses.
-    """
+def live(site: Site) -> Day:
     site.publish()
-    site.start_daemon("--config", str(site.path("daemon.toml")))
+    configuration = ("--config", str(site.path("daemon.toml")))
+    site.start_daemon(*configuration)
     site.publish()
     until("both programs are registered", lambda: len(json.loads(site.trace("list", "providers", "--json").stdout)) == 2)
     site.start_session("parts", "-c", "publish", "--rotate", "300ms")
     site.start_session("ends", "-c", "end,fork", "-m", "oneshot", "--keep-alive")
+    site.start_session("kept", "-c", "publish", "--keep-alive")
     first = [number + 1 for number in site.published()]
     statuses = [site.run(*role) for role in (("end", "abort"), ("exec",), ("fork", "init"), ("watched", "scope", str(site.directory)))]
     until("the third part is complete", lambda: site.path("parts.3.fxt").exists())
@@ -140,13 +188,17 @@ def live(site: Site) -> tuple[list[int], list[int], list[int], list[int]]:
     committed = site.published()
     site.end_daemon(signal.SIGKILL)
     until("the guards complete the archives", site.is_complete)
-    site.start_daemon()
-    until("the session goes on", lambda: "ends" in site.sessions())
-    statuses.append(site.run("end", "recorded"))
+    site.start_daemon(*configuration)
+    until("two sessions go on beside the flight recorder", lambda: site.sessions("started") == {"ends", "kept", "flight"})
+    until("both programs are recorded", lambda: site.has_all("kept"))
+    first_again = [number + 1 for number in site.published()]
+    site.add_to_configuration()
+    statuses += [site.run("end", "recorded"), site.run("watched", "scope", str(site.directory))]
+    until("the second snapshot is complete", lambda: len(list(site.directory.glob("out-snapshot-*.fxt"))) == 2)
+    committed_again = site.published()
     succeeds(site.trace("stop", "ends"))
     statuses.append(site.end_daemon(signal.SIGTERM))
-    return first, copied, committed, statuses
-
+    return Day(first, copied, committed, first_again, committed_again, statuses)
 
 
 # The program that is executed ends as the crashed one begins.
@@ -191,11 +243,21 @@ def numbered(archives: list[Path], first: list[int], committed: list[int]) -> li
     return faults
 
 
-def slow_request(snapshots: list[Path]) -> list[str]:
+def repeated(archives: list[Path]) -> list[str]:
+    """No numbered event is in two of the archives, or twice in one."""
+    found = [(event.args["program"], event.args["number"]) for archive in archives for event in events(archive)]
+    return [f"events {[it for it, times in Counter(found).items() if times > 1][:5]} are repeated"] if len(set(found)) < len(found) else []
+
+
+def gap(site: Site, name: str) -> list[str]:
+    """The part after the restart reports the time between, and the earlier one does not."""
+    found = [own_events(site.path(f"{name}{part}.fxt")).count("recording interrupted") for part in ("", ".2")]
+    return same([0, 1], found)
+
+
+def slow_request(archive: Path) -> list[str]:
     """It is there, and so are the events before it."""
-    if len(snapshots) != 1:
-        return [f"{len(snapshots)} snapshots"]
-    found = [event for event in events(snapshots[0]) if event.category == "web"]
+    found = [event for event in events(archive) if event.category == "web"]
     before = [event.args["number"] for event in found if event.name == "before"]
     # A scope during which its buffer was handed over is a begin and an end.
     requests = sorted(event.kind for event in found if event.name == "request")
