@@ -76,6 +76,9 @@ targets! {
     fxt: "fxt", 1;
     collector: "collector", 1;
     control: "control", 1;
+    connections: "connections", 20;
+    interleavings: "interleavings", 20;
+    server: "server", 100;
     registration: "registration", 1;
     packet: "packet", 1;
     memory: "memory", 20;

@@ -61,6 +61,7 @@ pub(crate) fn run(choices: &mut Choices<'_>) -> Counts {
 }
 
 /// What an interleaving had.
+#[cfg_attr(not(test), expect(dead_code, reason = "tests sum it up"))]
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) inputs: u64,
