@@ -327,6 +327,9 @@ impl<'s, 'a> Calls<'s, 'a> {
     }
 
     fn may_inline(&mut self, ip: u64) -> bool {
+        if !self.symbols.has_inlined() {
+            return false;
+        }
         let (space, notes) = self.check_replaced();
         let (known, symbols) = (&mut self.may_inline, &mut *self.symbols);
         let known = known.entry((space, ip));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object::Object;
-use trace_symbols::{open, Functions, ModuleSymbols, Segments};
+use trace_symbols::{open, Functions, ModuleError, ModuleSymbols, Segments};
 
 use crate::recording::{Mapping, Note, SpaceId};
 
@@ -33,6 +33,8 @@ pub struct InlinedCall {
     pub name: Arc<str>,
     /// The line of the call, if it is known.
     pub line: Option<u32>,
+    /// The column of the call in its line, if it is known.
+    pub column: Option<u32>,
 }
 
 /// Returns the build id of the file at `path`, if it has one.
@@ -75,6 +77,8 @@ pub struct Symbols<'a> {
     replacing: HashMap<SpaceId, Vec<usize>>,
     /// Files that changed since the recording, or are missing.
     unusable: Vec<String>,
+    /// Files whose debug information cannot be used.
+    lacking: Vec<(&'a str, ModuleError)>,
 }
 
 impl<'a> Symbols<'a> {
@@ -92,14 +96,19 @@ impl<'a> Symbols<'a> {
             }
         }
         let (tables, modules) = (HashMap::new(), HashMap::new());
-        let unusable = Vec::new();
-        Self { notes, tables, modules, has_inlined: true, mappings, replacing, unusable }
+        let (unusable, lacking) = (Vec::new(), Vec::new());
+        Self { notes, tables, modules, has_inlined: true, mappings, replacing, unusable, lacking }
     }
 
     /// Reads no debug information: there are no inlined calls.
     #[must_use]
     pub fn without_inlined(self) -> Self {
         Self { has_inlined: false, ..self }
+    }
+
+    /// Returns whether there may be inlined calls.
+    pub(crate) fn has_inlined(&self) -> bool {
+        self.has_inlined
     }
 
     /// Returns how many mappings had been replaced by others after so many notes.
@@ -127,9 +136,12 @@ impl<'a> Symbols<'a> {
     pub fn inlined(&mut self, space: SpaceId, notes: usize, address: u64) -> Vec<InlinedCall> {
         let Some((module, address)) = self.module(space, notes, address) else { return Vec::new() };
         let frames = module.frames(address);
-        // The line of a frame is that of the call inside of it.
+        // The place of a frame is that of the call inside of it.
         let calls = frames.windows(2).filter_map(|frames| match frames {
-            [inner, outer] => Some(InlinedCall { name: inner.function.clone(), line: outer.line }),
+            [inner, outer] => {
+                let (line, column) = (outer.line, outer.column);
+                Some(InlinedCall { name: inner.function.clone(), line, column })
+            }
             _ => None,
         });
         calls.rev().collect()
@@ -152,10 +164,12 @@ impl<'a> Symbols<'a> {
             return None;
         }
         let bias = self.table(space, mapping)?.bias(mapping)?;
+        let lacking = &mut self.lacking;
         let module = self.modules.entry(key(mapping)).or_insert_with(|| {
             let build_id = mapping.build_id.as_deref().unwrap_or_default();
-            let module = ModuleSymbols::read(Path::new(&mapping.path), build_id).ok();
-            module.filter(ModuleSymbols::has_debug_info)
+            let module = ModuleSymbols::read(Path::new(&mapping.path), build_id).ok()?;
+            lacking.extend(module.lacks_debug_info().map(|error| (&*mapping.path, error)));
+            Some(module).filter(ModuleSymbols::has_debug_info)
         });
         module.as_ref().map(|module| (module, address.wrapping_sub(bias)))
     }
@@ -181,6 +195,19 @@ impl<'a> Symbols<'a> {
             table
         });
         table.as_ref()
+    }
+
+    /// Returns the files whose inlined calls are missing, and why: some of their debug information
+    /// is too large, or is in other files, which are missing.
+    #[must_use]
+    pub fn without_inlined_calls(&self) -> Vec<(&str, ModuleError)> {
+        let of_parts = self.modules.iter().filter_map(|((path, _), module)| {
+            module.as_ref()?.lacks_debug_info().map(|error| (*path, error))
+        });
+        let mut all: Vec<_> = self.lacking.iter().copied().chain(of_parts).collect();
+        all.sort_unstable_by_key(|(path, _)| *path);
+        all.dedup_by_key(|(path, _)| *path);
+        all
     }
 
     /// Returns the files that are missing, or have changed since the recording.

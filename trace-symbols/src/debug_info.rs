@@ -1,14 +1,16 @@
 //! Lines and inlined functions from DWARF.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use addr2line::{Context, Location, LookupResult};
+use addr2line::{Context, Location, LookupContinuation, LookupResult};
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ReadRef};
 
 use crate::demangle::{cut, demangle};
 use crate::frame::Frame;
+use crate::split::SplitFiles;
 
 /// The most frames at an address.
 const MAX_FRAMES: usize = 256;
@@ -17,14 +19,22 @@ const MAX_FRAMES: usize = 256;
 const MAX_PATH_BYTES: usize = 4096;
 
 /// A section of a file, in memory.
-type Section = EndianArcSlice<RunTimeEndian>;
+pub(crate) type Section = EndianArcSlice<RunTimeEndian>;
 
 /// The debug information of a file.
-pub(crate) struct DebugInfo(Context<Section>);
+pub(crate) struct DebugInfo {
+    context: Context<Section>,
+    split: SplitFiles,
+}
 
 impl DebugInfo {
-    /// Reads the sections of DWARF, or returns `None` if the file has none.
-    pub(crate) fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Self> {
+    /// Reads the sections of DWARF of a program at `path`, or returns `None` if the file has none.
+    /// Parts that are in other files are read later, at most so many bytes.
+    pub(crate) fn of<'a, R: ReadRef<'a>>(
+        file: &object::File<'a, R>,
+        path: &Path,
+        bytes: u64,
+    ) -> Option<Self> {
         file.section_by_name(".debug_info")?;
         let endian =
             if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
@@ -35,7 +45,13 @@ impl DebugInfo {
             Ok::<_, gimli::Error>(EndianArcSlice::new(bytes, endian))
         };
         let dwarf = gimli::Dwarf::load(load).ok()?;
-        Context::from_dwarf(dwarf).ok().map(Self)
+        let context = Context::from_dwarf(dwarf).ok()?;
+        Some(Self { context, split: SplitFiles::new(path, bytes) })
+    }
+
+    /// Returns whether a part that is in another file was missing.
+    pub(crate) fn lacks_parts(&self) -> bool {
+        self.split.is_missing()
     }
 
     /// Returns the frames at an address of the file, innermost first. All but the last are inlined
@@ -45,10 +61,14 @@ impl DebugInfo {
         if address == u64::MAX {
             return Vec::new();
         }
-        let found = match self.0.find_frames(address) {
-            LookupResult::Output(found) => found,
-            // Parts in other files are not read.
-            load @ LookupResult::Load { .. } => load.skip_all_loads(),
+        let mut lookup = self.context.find_frames(address);
+        let found = loop {
+            lookup = match lookup {
+                LookupResult::Output(found) => break found,
+                LookupResult::Load { load, continuation } => {
+                    continuation.resume(self.split.load(&load))
+                }
+            };
         };
         let (mut frames, Ok(mut found)) = (Vec::new(), found) else { return Vec::new() };
         while let (Ok(Some(frame)), true) = (found.next(), frames.len() < MAX_FRAMES) {
@@ -63,7 +83,8 @@ impl DebugInfo {
     pub(crate) fn line_of(&self, function: Arc<str>, address: u64) -> Frame {
         // The library computes the address behind it.
         let address = Some(address).filter(|address| *address < u64::MAX);
-        let location = address.and_then(|address| self.0.find_location(address).ok().flatten());
+        let location =
+            address.and_then(|address| self.context.find_location(address).ok().flatten());
         frame_at(function, location.as_ref())
     }
 }
@@ -74,6 +95,7 @@ fn frame_at(function: Arc<str>, location: Option<&Location<'_>>) -> Frame {
         function,
         file: file.map(|file| cut(file, MAX_PATH_BYTES).into()),
         line: location.and_then(|location| location.line),
+        column: location.and_then(|location| location.column),
     }
 }
 

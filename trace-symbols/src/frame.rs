@@ -11,4 +11,6 @@ pub struct Frame {
     pub file: Option<Arc<str>>,
     /// The line in it, from 1 on.
     pub line: Option<u32>,
+    /// The column in the line, from 1 on.
+    pub column: Option<u32>,
 }

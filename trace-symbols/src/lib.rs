@@ -12,6 +12,7 @@ mod module;
 mod perf_map;
 mod places;
 mod segments;
+mod split;
 
 pub use demangle::demangle;
 pub use file::{build_id, open};

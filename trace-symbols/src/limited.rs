@@ -30,6 +30,11 @@ impl<R> Limited<R> {
         self.is_exceeded.set(false);
     }
 
+    /// Returns the number of bytes that may still be read.
+    pub(crate) fn rest(&self) -> u64 {
+        self.rest.get()
+    }
+
     /// Returns whether a read failed because of the limit, since the last
     /// [`permit`](Self::permit).
     pub fn is_exceeded(&self) -> bool {

@@ -39,23 +39,28 @@ pub enum ModuleError {
     Changed,
     /// Its symbol tables have more than 256 MiB, or its debug information has more than 1 GiB.
     TooLarge,
+    /// Parts of its debug information are in other files (`.dwo`, `.dwp`), which are missing.
+    Split,
 }
 
 impl ModuleSymbols {
     /// Reads the file at `path`, which must have this build id: none if it is empty. If it has no
-    /// debug information, that of the same build id below `/usr/lib/debug` is read.
+    /// debug information, that of the same build id below `/usr/lib/debug` is read. Parts that are
+    /// in other files (`.dwo`), or in a package beside the file (`.dwp`), are read when an address
+    /// requires them, at most 1 GiB.
     ///
     /// # Errors
     ///
     /// The file cannot be used.
     pub fn read(path: &Path, build_id: &[u8]) -> Result<Self, ModuleError> {
         let cache = ReadCache::new(open(path).ok_or(ModuleError::Missing)?);
-        let own = Self::of(&cache, build_id)?;
+        let own = Self::of(&cache, path, build_id)?;
         if own.debug_info.is_some() {
             return Ok(own);
         }
         let separate = debug_file(build_id).and_then(|path| open(&path));
-        let separate = separate.and_then(|file| Self::of(&ReadCache::new(file), build_id).ok());
+        let separate =
+            separate.and_then(|file| Self::of(&ReadCache::new(file), path, build_id).ok());
         Ok(match separate {
             Some(separate) if !separate.functions.is_empty() => separate,
             Some(separate) => Self { functions: own.functions, ..separate },
@@ -63,7 +68,7 @@ impl ModuleSymbols {
         })
     }
 
-    fn of(cache: &ReadCache<File>, build_id: &[u8]) -> Result<Self, ModuleError> {
+    fn of(cache: &ReadCache<File>, path: &Path, build_id: &[u8]) -> Result<Self, ModuleError> {
         let limited = Limited::new(cache, MAX_SYMBOL_BYTES);
         let Ok(file) = object::File::parse(&limited) else {
             let is_large = limited.is_exceeded();
@@ -79,7 +84,7 @@ impl ModuleSymbols {
             return Err(ModuleError::TooLarge);
         }
         limited.permit(MAX_DEBUG_BYTES);
-        let debug_info = DebugInfo::of(&file);
+        let debug_info = DebugInfo::of(&file, path, MAX_DEBUG_BYTES);
         let lacks_debug_info = limited.is_exceeded();
         let debug_info = debug_info.filter(|_| !lacks_debug_info);
         Ok(Self { functions, debug_info, lacks_debug_info })
@@ -91,11 +96,15 @@ impl ModuleSymbols {
         self.debug_info.is_some()
     }
 
-    /// Returns why the file's inlined functions and lines are missing, although it names its
-    /// functions.
+    /// Returns why the file's inlined functions and lines are missing, or those of the addresses
+    /// so far, although it names its functions.
     #[must_use]
     pub fn lacks_debug_info(&self) -> Option<ModuleError> {
-        self.lacks_debug_info.then_some(ModuleError::TooLarge)
+        let lacks_parts = self.debug_info.as_ref().is_some_and(DebugInfo::lacks_parts);
+        match self.lacks_debug_info {
+            true => Some(ModuleError::TooLarge),
+            false => lacks_parts.then_some(ModuleError::Split),
+        }
     }
 
     /// Returns the frames at an address of the file, innermost first. All but the last are
@@ -111,7 +120,7 @@ impl ModuleSymbols {
         };
         vec![match &self.debug_info {
             Some(info) => info.line_of(function, address),
-            None => Frame { function, file: None, line: None },
+            None => Frame { function, file: None, line: None, column: None },
         }]
     }
 }
@@ -132,6 +141,7 @@ impl fmt::Display for ModuleError {
             Self::TooLarge => {
                 "has more than 256 MiB of symbol tables, or more than 1 GiB of debug information"
             }
+            Self::Split => "has debug information in other files (.dwo, .dwp), which are missing",
         })
     }
 }

@@ -43,12 +43,21 @@ impl Files {
 
     /// Frees the memory of a file.
     pub(super) fn forget(&mut self, module: &CodeModule) {
-        self.open.remove(module);
+        // Its parts in other files were missing only when an address required them.
+        let missing = self.open.remove(module).and_then(|symbols| symbols.lacks_debug_info());
+        if let Some(error) = missing {
+            self.unusable.insert(module.clone(), error);
+        }
     }
 
     /// Returns the files that cannot name their functions or lines, with the reason, in order.
     pub(super) fn unusable(&self) -> Vec<(&Path, ModuleError)> {
-        self.unusable.iter().map(|(module, error)| (Path::new(&module.name), *error)).collect()
+        let of_open = |(module, symbols): (_, &ModuleSymbols)| {
+            symbols.lacks_debug_info().map(|error| (module, error))
+        };
+        let mut all: BTreeMap<_, _> = self.open.iter().filter_map(of_open).collect();
+        all.extend(self.unusable.iter().map(|(module, error)| (module, *error)));
+        all.into_iter().map(|(module, error)| (Path::new(&module.name), error)).collect()
     }
 }
 

@@ -74,7 +74,7 @@ fn frame(json: &Json, strings: &[Arc<str>]) -> Option<Frame> {
         Some(line) => Some(u32::try_from(line.as_u64()?).ok()?),
         None => None,
     };
-    Some(Frame { function: string(json.get(0)?)?, file, line })
+    Some(Frame { function: string(json.get(0)?)?, file, line, column: None })
 }
 
 /// A payload with the names of addresses of a module.

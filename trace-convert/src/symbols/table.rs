@@ -63,6 +63,7 @@ impl Table {
             Some(file) => Some(self.texts.intern(file)?),
             None => None,
         };
-        Some(Frame { function: self.texts.intern(&frame.function)?, file, line: frame.line })
+        let function = self.texts.intern(&frame.function)?;
+        Some(Frame { function, file, line: frame.line, column: None })
     }
 }

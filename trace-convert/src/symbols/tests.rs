@@ -8,7 +8,7 @@ fn module() -> CodeModule {
 }
 
 fn frame(function: &str, file: Option<&str>, line: Option<u32>) -> Frame {
-    Frame { function: function.into(), file: file.map(Into::into), line }
+    Frame { function: function.into(), file: file.map(Into::into), line, column: None }
 }
 
 fn symbols(payloads: &[Vec<u8>]) -> Symbols {

@@ -62,7 +62,7 @@ impl Names {
 /// Returns the functions at an address, innermost first, with the places in their sources.
 fn inlined(frames: &[Frame]) -> Option<String> {
     let mut text = String::new();
-    for Frame { function, file, line } in frames {
+    for Frame { function, file, line, .. } in frames {
         let before = if text.is_empty() { "" } else { " in " };
         // Writing to a string cannot fail.
         let _ = write!(text, "{before}{function:?}");

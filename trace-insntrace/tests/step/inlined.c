@@ -2,6 +2,10 @@
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 
+#ifdef OTHER
+int other;
+#endif
+
 static volatile int sink;
 
 NOINLINE static void leaf(int number)
@@ -22,9 +26,16 @@ INLINE void inlined(int number)
 	leaf(number);
 }
 
+INLINE int added(int number)
+{
+	leaf(number);
+	return sink;
+}
+
 NOINLINE static void outer(int number)
 {
 	inlined(number);
+	sink = added(number) + added(number + 1);
 	leaf(number);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -117,7 +117,13 @@ fn inlined_calls_are_in_the_function_that_has_their_code() {
         let outer = stack.iter().position(|name| name == "outer")?;
         (stack.last()? == "leaf").then(|| stack[outer..].join(" "))
     });
-    let round = ["outer inlined innermost leaf", "outer inlined leaf", "outer leaf"];
+    let round = [
+        "outer inlined innermost leaf",
+        "outer inlined leaf",
+        "outer added leaf",
+        "outer added leaf",
+        "outer leaf",
+    ];
     assert_eq!(calls.collect::<Vec<_>>(), round.repeat(3));
 
     let text = |format| {
@@ -129,6 +135,78 @@ fn inlined_calls_are_in_the_function_that_has_their_code() {
     let without = Symbols::new(recording.notes()).without_inlined();
     let without = printed(&recording, Format::Calls, without);
     assert!(!String::from_utf8(without).unwrap().contains("(inlined)"));
+}
+
+/// Compiles `inlined.c` with these options, into a folder of its own.
+fn inlined(folder: &Path, options: &[&str]) -> PathBuf {
+    let path = folder.join("inlined");
+    assert!(compile_to(&path, "inlined.c", &[&["-O1", "-Wl,--build-id"], options].concat()));
+    path
+}
+
+/// Returns the printed calls of a program, and the files whose inlined calls are missing.
+fn calls_of(program: &Path) -> (String, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { clock, ..options(pt::Writer::new()) };
+    let mut tracer = Tracer::start(&mut Command::new(program), options).unwrap();
+    let recording = record(&mut tracer, directory.path());
+    let (mut symbols, mut printed) = (Symbols::new(recording.notes()), Vec::new());
+    let traces = recording.traces();
+    print::write(&recording, &traces, Format::Calls, &mut symbols, &mut printed).unwrap();
+    let missing = symbols.without_inlined_calls();
+    let missing = missing.into_iter().map(|(file, reason)| format!("{file} {reason}"));
+    (String::from_utf8(printed).unwrap(), missing.collect())
+}
+
+#[test]
+fn calls_that_are_inlined_on_one_line_are_separate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (printed, _) = calls_of(&inlined(folder.path(), &[]));
+    // Two calls on one line, in each of three rounds.
+    assert_eq!(printed.matches(" added (inlined)\n").count(), 6, "{printed}");
+}
+
+#[test]
+fn inlined_calls_are_read_from_the_files_of_the_compiler() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = inlined(folder.path(), &["-gsplit-dwarf"]);
+    let is_part = |path: &Path| path.extension().is_some_and(|extension| extension == "dwo");
+    let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+    let [part] = &files.filter(|path| is_part(path)).collect::<Vec<_>>()[..] else { panic!() };
+    let names = |(printed, missing): (String, Vec<String>)| {
+        (
+            ["innermost", "inlined", "added"]
+                .map(|name| printed.matches(&format!(" {name} (inlined)\n")).count()),
+            missing,
+        )
+    };
+    let expected = ([3, 3, 6], Vec::new());
+    assert_eq!(names(calls_of(&program)), expected);
+
+    // A package beside the program has it, too.
+    let mut package = program.clone().into_os_string();
+    package.push(".dwp");
+    let made = Command::new("dwp").arg("-e").arg(&program).arg("-o").arg(&package).status();
+    let moved = folder.path().join("moved");
+    std::fs::rename(part, &moved).unwrap();
+    match made {
+        Ok(status) if status.success() => {
+            assert_eq!(names(calls_of(&program)), expected);
+            std::fs::remove_file(&package).unwrap();
+        }
+        _ => eprintln!("skipped: `dwp` is missing"),
+    }
+
+    let missing = "has debug information in other files (.dwo, .dwp), which are missing";
+    let missing = vec![format!("{} {missing}", program.display())];
+    assert_eq!(names(calls_of(&program)), ([0, 0, 0], missing));
+
+    // A part of another program is not used.
+    let other = tempfile::tempdir().unwrap();
+    inlined(other.path(), &["-gsplit-dwarf", "-DOTHER"]);
+    let files = std::fs::read_dir(other.path()).unwrap().map(|file| file.unwrap().path());
+    std::fs::copy(files.filter(|path| is_part(path)).next().unwrap(), part).unwrap();
+    assert_eq!(names(calls_of(&program)).0, [0, 0, 0]);
 }
 
 /// Returns the thread and the stack of each duration of an archive. Durations are closed, times do

@@ -111,6 +111,9 @@ fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 
     for file in symbols.unusable() {
         say(&format!("no symbols of {file}: it is missing, stripped or has changed"));
     }
+    for (file, reason) in symbols.without_inlined_calls() {
+        say(&format!("inlined calls of {file} are missing: it {reason}"));
+    }
     if !matches!(args.format, InsnFormat::Packets | InsnFormat::Perf) {
         let instructions = counted(summary.instructions, "instruction", "instructions");
         let traces = counted(summary.traces, "trace", "traces");
