@@ -19,8 +19,6 @@ mod settings;
 
 pub use crate::controller::Losses;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use crate::perf_data::Clocks;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use area::LEAST_BYTES;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use area::{Area, EventArea};
@@ -32,7 +30,7 @@ pub use program::code_of_file;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use program::code_of_process;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(crate) use recorder::clocks;
+pub(crate) use recorder::timing;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use recorder::{RecordError, Recorder, Traced};
 pub use settings::Settings;

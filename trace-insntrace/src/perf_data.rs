@@ -13,5 +13,5 @@ mod write;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use read::{divide, notes_of_buffer, Timeline};
 #[cfg(target_os = "linux")]
-pub use read::{read, Clocks, ImportError, Imported};
+pub use read::{read, ImportError, Imported};
 pub use write::write;

@@ -122,7 +122,8 @@ fn visit(
     visitor: &mut impl Visitor,
 ) -> Result<u64, PrintError> {
     let packets = recording.packets(trace.id).map_err(PrintError::Recording)?;
-    let mut decoder = TraceDecoder::new(recording.notes(), trace.id, packets);
+    let mut decoder =
+        TraceDecoder::new(recording.notes(), trace.id, packets).with_timing(recording.timing());
     summary.traces += 1;
     while let Some(item) = decoder.next_item().map_err(PrintError::Packets)? {
         match item {

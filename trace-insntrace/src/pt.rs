@@ -8,9 +8,11 @@
 //!   packet at a time and no state.
 //! - [`PacketDecoder`] knows streams: pieces of any size, offsets, and how to continue after an
 //!   error.
+//! - [`PacketClock`] has the time of each packet, between time stamps by MTC and CYC packets.
 //! - [`Writer`] writes the stream of an execution, as the hardware does. It keeps the last IP,
 //!   pending branches and the return stack.
 
+mod calibration;
 pub mod decode;
 pub mod encode;
 mod head;
@@ -18,6 +20,7 @@ pub mod layout;
 mod packet;
 mod return_stack;
 mod stream;
+mod time;
 mod writer;
 
 pub use decode::DecodeError;
@@ -25,4 +28,5 @@ pub use layout::Compression;
 pub use packet::{ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
 pub(crate) use return_stack::ReturnStack;
 pub use stream::{PacketAt, PacketDecoder, PacketError};
+pub use time::{PacketClock, Timing};
 pub use writer::{PsbState, Writer};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::item::Event;
 use super::FlowErrorKind;
-use crate::pt::{ExecMode, Ip, Packet, PacketAt, Tnt};
+use crate::pt::{ExecMode, Ip, Packet, PacketAt, PacketClock, Timing, Tnt};
 
 /// The most packets that wait for a FUP. The hardware has no more than three.
 const MAX_BOUND: usize = 8;
@@ -77,6 +77,8 @@ pub(super) struct Cues {
     tsc: Option<u64>,
     /// The time stamps since [`take_times`](Self::take_times).
     times: VecDeque<u64>,
+    /// The clock of MTC and CYC packets, if they are used.
+    clock: Option<PacketClock>,
 }
 
 /// A packet that is not allowed at its position.
@@ -109,9 +111,17 @@ impl Cues {
         self.queue.is_empty()
     }
 
+    /// Uses MTC and CYC packets.
+    pub(super) fn set_timing(&mut self, timing: Timing) {
+        // Without a ratio, packets between time stamps have no time.
+        self.clock = (timing != Timing::default()).then(|| PacketClock::new(timing));
+    }
+
     /// Drops pending packets, after a gap.
     pub(super) fn reset(&mut self) {
-        *self = Self { queue: std::mem::take(&mut self.queue), ..Self::default() };
+        let (queue, mut clock) = (std::mem::take(&mut self.queue), self.clock);
+        clock.iter_mut().for_each(PacketClock::reset);
+        *self = Self { queue, clock, ..Self::default() };
     }
 
     /// Ends the stream: pending packets do not wait any longer.
@@ -143,6 +153,7 @@ impl Cues {
 
     /// Takes the next packet, if it is not [`single`](Self::single).
     pub(super) fn packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        self.refine(&at.packet);
         match at.packet {
             Packet::Tnt(_) | Packet::LongTnt(_) | Packet::TipPge(_) => {
                 self.outside_boundary(at)?;
@@ -166,6 +177,17 @@ impl Cues {
         let cue = self.single(at).ok_or(no_ip(at))?;
         self.queue.push_back(cue);
         Ok(())
+    }
+
+    /// Takes the time of a packet between time stamps. It does not go back.
+    #[inline]
+    fn refine(&mut self, packet: &Packet) {
+        let Some(clock) = &mut self.clock else { return };
+        let is_refined = clock.packet(packet) && !matches!(packet, Packet::Tsc(_));
+        let now = clock.now();
+        if let Some(now) = now.filter(|_| is_refined && now > self.tsc) {
+            self.time(now);
+        }
     }
 
     fn time(&mut self, ticks: u64) {

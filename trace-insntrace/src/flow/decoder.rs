@@ -14,7 +14,7 @@ use super::cue::{Cue, Cues};
 use super::item::{Event, Instruction, InstructionKind, Item, Part};
 use super::progress::Progress;
 use super::{FlowError, FlowErrorKind, Image};
-use crate::pt::{PacketDecoder, ReturnStack};
+use crate::pt::{PacketDecoder, ReturnStack, Timing};
 
 /// Decodes an instruction flow without I/O: [`push`](Self::push) bytes of a stream, then take items
 /// with [`next_item`](Self::next_item) until there is none.
@@ -120,6 +120,13 @@ impl FlowDecoder {
         }
     }
 
+    /// Refines the time by MTC and CYC packets. By default, it is that of time stamps.
+    #[must_use]
+    pub fn with_timing(mut self, timing: Timing) -> Self {
+        self.cues.set_timing(timing);
+        self
+    }
+
     /// Appends the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.packets.push(bytes);
@@ -150,7 +157,8 @@ impl FlowDecoder {
         &mut self.image
     }
 
-    /// Returns the last time stamp before the item returned last, if there was one.
+    /// Returns the time before the item returned last, if there was one: that of the last time
+    /// stamp, or a [refined](Self::with_timing) one.
     #[must_use]
     pub fn tsc(&self) -> Option<u64> {
         self.tsc

@@ -27,7 +27,8 @@ use super::aux::Collector;
 use super::pmu::Pmu;
 use super::settings::Settings;
 use crate::controller::{ctl, Losses};
-use crate::perf_data::{divide, Clocks, ImportError, Imported};
+use crate::perf_data::{divide, ImportError, Imported};
+use crate::pt::Timing;
 use crate::recording::Writer;
 use crate::step;
 
@@ -72,7 +73,7 @@ impl core::error::Error for RecordError {}
 pub struct Recorder<A: Area = EventArea> {
     side: SideEvents,
     areas: Vec<Recorded<A>>,
-    clocks: Clocks,
+    timing: Timing,
     overwrites: bool,
     /// Whether the events are to be on.
     is_enabled: bool,
@@ -149,7 +150,7 @@ impl Recorder {
     ) -> Result<Self, RecordError> {
         let (side, areas) =
             Self::open_events(settings, traced, on_exec).map_err(RecordError::Refused)?;
-        let files = Self::new(side, areas, clocks(pmu, settings), settings.overwrites, directory);
+        let files = Self::new(side, areas, timing(pmu, settings), settings.overwrites, directory);
         files.map_err(RecordError::Packets)
     }
 
@@ -192,7 +193,7 @@ impl<A: Area> Recorder<A> {
     pub fn new(
         side: SideEvents,
         areas: Vec<(AuxQueue, A)>,
-        clocks: Clocks,
+        timing: Timing,
         overwrites: bool,
         directory: &Path,
     ) -> io::Result<Self> {
@@ -201,7 +202,7 @@ impl<A: Area> Recorder<A> {
             Ok(Recorded { queue, area, collector, packets, ended: Vec::new() })
         };
         let areas = areas.into_iter().map(recorded).collect::<io::Result<_>>()?;
-        Ok(Self { side, areas, clocks, overwrites, is_enabled: false })
+        Ok(Self { side, areas, timing, overwrites, is_enabled: false })
     }
 
     /// Begins to record the side events.
@@ -288,7 +289,7 @@ impl<A: Area> Recorder<A> {
         let buffer = |it: &Recorded<A>| Ok((it.queue, it.packets.try_clone()?));
         let buffers: io::Result<Vec<_>> = self.areas.iter().map(buffer).collect();
         let buffers = buffers.map_err(RecordError::Packets)?;
-        divide(buffers, self.side.events(), self.clocks, writer).map_err(RecordError::Recording)
+        divide(buffers, self.side.events(), self.timing, writer).map_err(RecordError::Recording)
     }
 
     /// Continues after [`stop`](Self::stop).
@@ -376,8 +377,14 @@ fn targets_of(pid: u32) -> io::Result<Vec<Target>> {
 }
 
 /// Returns how the packets of a buffer have the time.
-pub(crate) fn clocks(pmu: &Pmu, settings: &Settings) -> Clocks {
-    Clocks::of_processor(ctl::MtcFrequency::get(settings.ctl) as u32, pmu.crystal_ratio())
+pub(crate) fn timing(pmu: &Pmu, settings: &Settings) -> Timing {
+    let narrow = |ticks: u64| u32::try_from(ticks).ok();
+    let crystal = pmu.crystal_ratio();
+    Timing {
+        mtc_period: ctl::MtcFrequency::get(settings.ctl) as u8,
+        crystal: crystal.and_then(|(counter, clock)| narrow(counter).zip(narrow(clock))),
+        nominal: None,
+    }
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ use std::path::Path;
 
 use trace_kernel::perf_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor, PerfDataError};
 
-pub use self::clock::Clocks;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::notes::notes_of_buffer;
 use self::route::Router;
 pub(crate) use self::timeline::Timeline;
 use super::layout::{info, TimeConversion, INTEL_PT};
+use crate::pt::Timing;
 use crate::recording::{Clock, Error, Recording, Writer};
 
 /// Why a file of perf cannot be read.
@@ -102,10 +102,10 @@ pub fn read(
     // The time of MTC packets is in time stamps then.
     let mut writer =
         Writer::create(directory, clock, "mtc_freq: 0\n").map_err(ImportError::Recording)?;
-    let clocks = Clocks::new(&contents.fields, contents.config);
+    let timing = clock::timing(&contents.fields, contents.config);
     let ticks = |(time, event)| (conversion.ticks(time), event);
     let events = contents.events.into_iter().map(ticks);
-    let imported = divide(contents.queues.into_values(), events, clocks, &mut writer)?;
+    let imported = divide(contents.queues.into_values(), events, timing, &mut writer)?;
     drop(writer);
     let recording = Recording::open(directory).map_err(ImportError::Recording)?;
     Ok((recording, imported))
@@ -120,11 +120,11 @@ pub fn read(
 pub(crate) fn divide(
     buffers: impl IntoIterator<Item = (AuxQueue, File)>,
     events: impl IntoIterator<Item = (u64, AuxEvent)>,
-    clocks: Clocks,
+    timing: Timing,
     writer: &mut Writer,
 ) -> Result<Imported, ImportError> {
     let timeline = Timeline::new(events)?;
-    let mut router = Router::new(&timeline, clocks, writer);
+    let mut router = Router::new(&timeline, timing, writer);
     let mut sources = Vec::new();
     for (queue, mut file) in buffers {
         file.seek(SeekFrom::Start(0)).map_err(ImportError::Packets)?;

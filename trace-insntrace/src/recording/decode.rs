@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use super::note::{Note, SpaceId, TraceId};
 use crate::flow::{FlowDecoder, FlowError, Image, Item};
+use crate::pt::Timing;
 
 /// The number of bytes that are read at a time.
 const PIECE_BYTES: usize = 1 << 16;
@@ -43,6 +44,15 @@ impl<'a, R: Read> TraceDecoder<'a, R> {
         let parts = notes.iter().enumerate().filter_map(part).collect();
         let flow = FlowDecoder::new(Image::new());
         Self { notes, packets, offset: 0, flow, parts, current: None, is_ended: false }
+    }
+
+    /// Refines the time by MTC and CYC packets, such as with [`Recording::timing`].
+    ///
+    /// [`Recording::timing`]: super::Recording::timing
+    #[must_use]
+    pub fn with_timing(mut self, timing: Timing) -> Self {
+        self.flow = self.flow.with_timing(timing);
+        self
     }
 
     /// Returns the decoder of the current part, for its time, offset and code.

@@ -19,6 +19,7 @@ use trace_format::notes::CLOCK_ANCHOR;
 
 use super::note::{Note, TraceId};
 use super::side;
+use crate::pt::Timing;
 
 const SIDE: &str = "insn.side.fxt";
 const CPUID: &str = "insn.cpuid";
@@ -26,6 +27,11 @@ const LIST: &str = "insn.ptlist";
 
 /// The line of the file of the processor that has the rate of the time stamps.
 const RATE: &str = "tsc_hz: ";
+
+/// The lines that have the distance of MTC packets, and the ticks of the time stamp counter for
+/// those of the crystal clock.
+const MTC_PERIOD: &str = "mtc_freq: ";
+const CRYSTAL_RATIO: &str = "tsc_art_ratio: ";
 
 /// The clock of a recording.
 #[derive(Debug, Clone, Copy)]
@@ -195,6 +201,7 @@ pub struct Recording {
     notes: Vec<Note>,
     anchors: Vec<Anchor>,
     ticks_per_second: u64,
+    timing: Timing,
 }
 
 /// A moment on several clocks, each with its name. The first clock is that of the time stamps.
@@ -224,9 +231,11 @@ impl Recording {
         let path = directory.join(SIDE);
         let file = File::open(&path).map_err(at(&path))?;
         let mut reader = Reader::new(BufReader::new(file));
-        let directory = directory.to_owned();
         let (notes, anchors) = (Vec::new(), Vec::new());
-        let mut recording = Self { directory, notes, anchors, ticks_per_second: 0 };
+        // Without the file, the time is that of time stamps.
+        let timing = timing(&fs::read_to_string(directory.join(CPUID)).unwrap_or_default());
+        let directory = directory.to_owned();
+        let mut recording = Self { directory, notes, anchors, ticks_per_second: 0, timing };
         loop {
             match reader.next() {
                 Ok(Some(item)) => recording.add(&item),
@@ -266,6 +275,12 @@ impl Recording {
         &self.notes
     }
 
+    /// Returns how MTC and CYC packets refine the time.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
     /// Returns the number of ticks in a second.
     #[must_use]
     pub fn ticks_per_second(&self) -> u64 {
@@ -301,5 +316,31 @@ impl Recording {
         };
         let path = self.directory.join(name);
         File::open(&path).map_err(at(&path))
+    }
+}
+
+/// Returns the timing of packets by the file of the processor.
+fn timing(untrusted: &str) -> Timing {
+    let value = |name: &str| untrusted.lines().find_map(|line| line.strip_prefix(name));
+    let ratio = value(CRYSTAL_RATIO).and_then(|ratio| {
+        let (counter, crystal) = ratio.split_once(':')?;
+        Some((counter.parse().ok()?, crystal.parse().ok().filter(|crystal| *crystal != 0)?))
+    });
+    let period = value(MTC_PERIOD).and_then(|period| period.parse().ok());
+    Timing { mtc_period: period.unwrap_or(0) & 0xf, crystal: ratio, nominal: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timing_is_that_of_the_file_of_the_processor() {
+        let timing = timing as fn(&str) -> Timing;
+        let expected = Timing { mtc_period: 3, crystal: Some((250, 2)), nominal: None };
+        assert_eq!(timing("ctl: 0x1\nmtc_freq: 3\ntsc_art_ratio: 250:2\ntsc_hz: 9\n"), expected);
+        for none in ["", "mtc_freq: x\ntsc_art_ratio: 1\n", "tsc_art_ratio: 1:0", "mtc_freq: 16"] {
+            assert_eq!(timing(none), Timing::default(), "{none}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::controller::{
     Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, Mode, SideData, Status,
     ThreadKoid,
 };
-use crate::hardware::{clocks, held_bytes, Area, Collector, EventArea, Pmu, Settings, LEAST_BYTES};
+use crate::hardware::{held_bytes, timing, Area, Collector, EventArea, Pmu, Settings, LEAST_BYTES};
 use crate::perf_data::{notes_of_buffer, Timeline};
 use crate::recording::{Mapping, TraceId};
 use crate::step;
@@ -330,8 +330,8 @@ impl<A: Area> Slot<A> {
         let none = Default::default();
         let (timeline, missing) = own.as_ref().or(of_cpus).unwrap_or(&none);
         self.buffer.lose(collector.losses() + *missing);
-        let clocks = clocks(pmu, &traced.settings);
-        let notes = notes_of_buffer(TraceId(number), traced.queue, &packets, timeline, clocks);
+        let timing = timing(pmu, &traced.settings);
+        let notes = notes_of_buffer(TraceId(number), traced.queue, &packets, timeline, timing);
         let origin = self.buffer.origin();
         // They are first: notes may be too large.
         self.buffer.write(&packets);

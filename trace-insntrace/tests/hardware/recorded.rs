@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use trace_insntrace::flow::Item;
-use trace_insntrace::hardware::{AuxArea, Clocks, Losses, Recorder};
+use trace_insntrace::hardware::{AuxArea, Losses, Recorder};
 use trace_insntrace::perf_data::Imported;
-use trace_insntrace::pt;
+use trace_insntrace::pt::{self, Timing};
 use trace_insntrace::recording::{Clock, Note, Recording, TraceDecoder, Writer};
 use trace_insntrace::step::{Engine, Options, Tracer};
 use trace_kernel::perf_data::AuxQueue;
@@ -85,7 +85,7 @@ fn a_recording_has_the_instructions_that_were_executed() {
         (queue, Replayed::new(packets.clone(), false).unwrap().with_space())
     };
     let areas = stepped.packets.iter().map(area).collect();
-    let mut recorder = Recorder::new(side, areas, Clocks::default(), false, &temp_dir()).unwrap();
+    let mut recorder = Recorder::new(side, areas, Timing::default(), false, &temp_dir()).unwrap();
     recorder.resume().unwrap();
     recorder.take(Duration::ZERO).unwrap();
     recorder.stop().unwrap();
@@ -115,7 +115,7 @@ fn recorder(packets: usize, records: Vec<u8>) -> Option<Recorder<Replayed>> {
     let queue = AuxQueue { index: 0, thread: None, cpu: Some(0) };
     let mut area = Replayed::new(vec![1; packets], false).unwrap();
     area.records = records;
-    Some(Recorder::new(side, vec![(queue, area)], Clocks::default(), false, &temp_dir()).unwrap())
+    Some(Recorder::new(side, vec![(queue, area)], Timing::default(), false, &temp_dir()).unwrap())
 }
 
 /// `PERF_RECORD_AUX` with the flag TRUNCATED.
@@ -164,7 +164,7 @@ fn the_newest_packets_are_written_again_and_again() {
     let queue = AuxQueue { index: 0, thread: Some(thread), cpu: None };
     let area = Replayed::new(stepped.packets[&crate::stepped::FIRST].clone(), true).unwrap();
     let mut recorder =
-        Recorder::new(side, vec![(queue, area)], Clocks::default(), true, &temp_dir()).unwrap();
+        Recorder::new(side, vec![(queue, area)], Timing::default(), true, &temp_dir()).unwrap();
     recorder.resume().unwrap();
     for _ in 0..2 {
         recorder.take(Duration::ZERO).unwrap();
@@ -188,7 +188,7 @@ fn an_area_is_read_until_the_last_thread_of_its_events_has_ended() {
     drop(writer);
     area.files.insert(0, hung_up);
     let areas = vec![(queue, area)];
-    let mut recorder = Recorder::new(side, areas, Clocks::default(), false, &temp_dir()).unwrap();
+    let mut recorder = Recorder::new(side, areas, Timing::default(), false, &temp_dir()).unwrap();
     recorder.begin().unwrap();
     recorder.resume().unwrap();
     // Otherwise the second one waits.

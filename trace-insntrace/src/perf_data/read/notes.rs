@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use trace_kernel::perf_data::AuxQueue;
 
-use super::clock::Clocks;
 use super::mapped::MappedCode;
 use super::timeline::Timeline;
-use crate::pt::{Packet, PacketDecoder};
+use crate::pt::{Packet, PacketClock, PacketDecoder, Timing};
 use crate::recording::{Note, SpaceId, TraceId};
 
 /// Returns the thread or the CPU of a buffer, the code that it executes, and where in `packets` it
@@ -17,9 +16,10 @@ pub(crate) fn notes_of_buffer(
     queue: AuxQueue,
     packets: &[u8],
     timeline: &Timeline,
-    clocks: Clocks,
+    timing: Timing,
 ) -> Vec<Note> {
-    let places = Places { queue, timeline, clocks, found: Vec::new() }.find(packets);
+    let clock = PacketClock::new(timing);
+    let places = Places { queue, timeline, clock, found: Vec::new() }.find(packets);
     let spaces: BTreeSet<SpaceId> = places.iter().map(|(_, space)| *space).collect();
     let (mut code, mut missing) = (MappedCode::new(), Vec::new());
     let mut notes = vec![owner(trace, queue, timeline)];
@@ -50,7 +50,7 @@ fn owner(trace: TraceId, queue: AuxQueue, timeline: &Timeline) -> Note {
 struct Places<'a> {
     queue: AuxQueue,
     timeline: &'a Timeline,
-    clocks: Clocks,
+    clock: PacketClock,
     found: Vec<(u64, SpaceId)>,
 }
 
@@ -65,10 +65,10 @@ impl Places<'_> {
         while let Some(found) = decoder.next_packet() {
             let Ok(found) = found else {
                 (is_on, is_behind_gap, boundary) = (false, false, None);
-                self.clocks.reset();
+                self.clock.reset();
                 continue;
             };
-            self.clocks.packet(found.packet);
+            self.clock.packet(&found.packet);
             match found.packet {
                 Packet::Psb => boundary = Some((found.offset, false)),
                 Packet::PsbEnd => {
@@ -99,7 +99,7 @@ impl Places<'_> {
     }
 
     fn begins(&mut self, offset: u64) {
-        let now = self.clocks.now().unwrap_or(0);
+        let now = self.clock.now().unwrap_or(0);
         let task = match (self.queue.thread, self.queue.cpu) {
             (Some(thread), _) => Some(self.timeline.task(thread)),
             (None, cpu) => cpu.and_then(|cpu| self.timeline.on_cpu(cpu, now)),

@@ -5,12 +5,11 @@ use std::io::{self, Read};
 
 use trace_kernel::perf_data::AuxQueue;
 
-use super::clock::Clocks;
 use super::mapped::MappedCode;
 use super::stream::Stream;
 use super::timeline::{Task, Timeline};
 use super::{ImportError, Imported};
-use crate::pt::{ExecMode, Ip, Packet, PacketDecoder, PacketError};
+use crate::pt::{ExecMode, Ip, Packet, PacketClock, PacketDecoder, PacketError, Timing};
 use crate::recording::{Note, SpaceId, TraceId, Writer};
 
 /// The number of bytes of a thread that are written at a time.
@@ -25,8 +24,7 @@ const PIECE_BYTES: u64 = 1 << 16;
 /// Divides packets among threads.
 pub(super) struct Router<'a> {
     timeline: &'a Timeline,
-    /// At the begin of a buffer.
-    clocks: Clocks,
+    timing: Timing,
     writer: &'a mut Writer,
     streams: BTreeMap<Task, Stream>,
     code: MappedCode,
@@ -44,10 +42,10 @@ struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    fn new(queue: AuxQueue, clocks: Clocks, packets: R) -> Self {
+    fn new(queue: AuxQueue, timing: Timing, packets: R) -> Self {
         let input = Input {
             queue,
-            clocks,
+            clock: PacketClock::new(timing),
             last_ip: 0,
             mode: ExecMode::LONG,
             task: None,
@@ -79,7 +77,7 @@ impl<R: Read> Source<R> {
 /// The state of a buffer.
 struct Input {
     queue: AuxQueue,
-    clocks: Clocks,
+    clock: PacketClock,
     last_ip: u64,
     mode: ExecMode,
     /// The thread while tracing is on.
@@ -91,9 +89,9 @@ struct Input {
 }
 
 impl<'a> Router<'a> {
-    pub(super) fn new(timeline: &'a Timeline, clocks: Clocks, writer: &'a mut Writer) -> Self {
+    pub(super) fn new(timeline: &'a Timeline, timing: Timing, writer: &'a mut Writer) -> Self {
         let (code, imported) = (MappedCode::new(), Imported::default());
-        Self { timeline, clocks, writer, streams: BTreeMap::new(), code, imported }
+        Self { timeline, timing, writer, streams: BTreeMap::new(), code, imported }
     }
 
     /// Divides the packets of all buffers, in the order of the times at which tracing was turned
@@ -102,14 +100,14 @@ impl<'a> Router<'a> {
         &mut self,
         buffers: Vec<(AuxQueue, R)>,
     ) -> Result<(), ImportError> {
-        let source = |(queue, packets)| Source::new(queue, self.clocks, packets);
+        let source = |(queue, packets)| Source::new(queue, self.timing, packets);
         let mut sources: Vec<_> = buffers.into_iter().map(source).collect();
         for source in &mut sources {
             self.advance(source)?;
         }
         loop {
             let waiting = sources.iter_mut().filter(|source| source.waiting.is_some());
-            let Some(next) = waiting.min_by_key(|source| source.input.clocks.now()) else {
+            let Some(next) = waiting.min_by_key(|source| source.input.clock.now()) else {
                 return Ok(());
             };
             if let Some(packet) = next.waiting.take() {
@@ -140,7 +138,7 @@ impl<'a> Router<'a> {
     }
 
     fn packet(&mut self, input: &mut Input, packet: Packet) {
-        input.clocks.packet(packet);
+        input.clock.packet(&packet);
         match packet {
             Packet::Psb => (input.boundary, input.last_ip) = (Some(None), 0),
             Packet::PsbEnd => self.boundary(input),
@@ -161,15 +159,16 @@ impl<'a> Router<'a> {
     fn pass(&mut self, input: &mut Input, packet: Packet) {
         let Some(stream) = input.task.and_then(|task| self.streams.get_mut(&task)) else { return };
         match packet {
-            Packet::Tsc(_) => stream.time(input.clocks.now()),
+            Packet::Tsc(_) => stream.time(input.clock.now()),
             Packet::Tip(ip) => {
                 let ip = input.resolve(ip);
                 stream.mode(input.mode);
                 stream.ip(Packet::Tip, ip);
             }
             Packet::Fup(ip) => stream.ip(Packet::Fup, input.resolve(ip)),
-            // The time is written as time stamps.
-            Packet::Mtc(_) | Packet::Tma { .. } | Packet::Cyc(_) | Packet::Pad => {}
+            // Time is written as time stamps.
+            Packet::Mtc(_) | Packet::Cyc(_) => stream.refine(input.clock.now()),
+            Packet::Tma { .. } | Packet::Pad => {}
             packet => stream.append(packet),
         }
     }
@@ -182,7 +181,7 @@ impl<'a> Router<'a> {
             (None, _) => input.task = None,
             (Some(ip), Some(task)) => {
                 if let Some(stream) = self.streams.get_mut(&task) {
-                    stream.psb(input.clocks.now(), input.mode, Some(ip));
+                    stream.psb(input.clock.now(), input.mode, Some(ip));
                 }
             }
             (Some(ip), None) => self.begin(input, Some(ip)),
@@ -191,7 +190,7 @@ impl<'a> Router<'a> {
 
     /// Begins to pass packets on, at an address without TIP.PGE or behind one.
     fn begin(&mut self, input: &mut Input, at: Option<u64>) {
-        let now = input.clocks.now().unwrap_or(0);
+        let now = input.clock.now().unwrap_or(0);
         let task = match (input.queue.thread, input.queue.cpu) {
             (Some(thread), _) => Some(self.timeline.task(thread)),
             (None, Some(cpu)) => self.timeline.on_cpu(cpu, now),
@@ -210,7 +209,7 @@ impl<'a> Router<'a> {
             stream.begin_part(space);
         }
         if is_new_part || stream.queue != input.queue.index || at.is_some() {
-            stream.psb(input.clocks.now(), input.mode, at);
+            stream.psb(input.clock.now(), input.mode, at);
         }
         stream.queue = input.queue.index;
         input.task = Some(task);
@@ -221,7 +220,7 @@ impl<'a> Router<'a> {
         input.overflow = None;
         self.begin(input, None);
         if let Some(stream) = input.task.and_then(|task| self.streams.get_mut(&task)) {
-            stream.time(input.clocks.now());
+            stream.time(input.clock.now());
             stream.mode(input.mode);
             stream.ip(Packet::TipPge, ip);
         }
@@ -253,7 +252,7 @@ impl<'a> Router<'a> {
         if let Some(stream) = input.task.take().and_then(|it| self.streams.get_mut(&it)) {
             stream.overflow();
         }
-        input.clocks.reset();
+        input.clock.reset();
         (input.boundary, input.overflow) = (None, None);
     }
 

@@ -71,6 +71,13 @@ impl Stream {
     }
 
     /// Writes the time, if it is another one.
+    /// Writes a time stamp, if the time has grown.
+    pub(super) fn refine(&mut self, tsc: Option<u64>) {
+        if tsc > self.tsc {
+            self.time(tsc);
+        }
+    }
+
     pub(super) fn time(&mut self, tsc: Option<u64>) {
         if let Some(ticks) = tsc.filter(|_| tsc != self.tsc) {
             self.append(Packet::Tsc(ticks));

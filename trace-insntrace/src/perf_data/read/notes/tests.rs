@@ -107,8 +107,7 @@ fn decoded_with(folder: &Path, packets: &[u8], known: usize) -> (Vec<u64>, usize
     }
     let timeline = Timeline::new(events).unwrap();
     let queue = AuxQueue { index: CPU, thread: None, cpu: Some(CPU) };
-    let clocks = Clocks::of_processor(0, None);
-    let notes = notes_of_buffer(TraceId(0), queue, packets, &timeline, clocks);
+    let notes = notes_of_buffer(TraceId(0), queue, packets, &timeline, Timing::default());
     let mut decoder = TraceDecoder::new(&notes, TraceId(0), packets);
     let (mut found, mut errors) = (Vec::new(), 0);
     while let Some(item) = decoder.next_item().unwrap() {
