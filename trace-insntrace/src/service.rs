@@ -17,7 +17,6 @@ mod backend;
 mod buffer;
 mod chunk;
 mod client;
-mod engines;
 mod hardware;
 mod server;
 mod side_thread;

@@ -79,7 +79,11 @@ pub trait Backend {
     fn stop(&mut self);
 
     /// Returns the offset in a buffer where tracing stopped, or the current one.
-    fn capture_end(&self, descriptor: BufferDescriptor) -> u64;
+    ///
+    /// # Errors
+    ///
+    /// `INTERNAL` if tracing into the buffer has failed. The packets before are in the buffer.
+    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status>;
 
     /// Returns a handle of a chunk of a buffer.
     ///
@@ -94,4 +98,73 @@ pub trait Backend {
     ///
     /// Fails if the archive cannot be created.
     fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<Self::Chunk>, Status>;
+
+    /// Returns the number of threads that are not traced any more, but not released yet.
+    fn leaving(&self) -> u32 {
+        0
+    }
+
+    /// Waits until all threads are released. Tracing is off.
+    fn wait_released(&mut self) {}
+}
+
+/// A back end of any kind.
+impl<B: Backend + ?Sized> Backend for Box<B> {
+    type Chunk = B::Chunk;
+
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn initialize(&mut self, mode: Mode) {
+        (**self).initialize(mode);
+    }
+
+    fn allocate(
+        &mut self,
+        descriptor: BufferDescriptor,
+        config: &BufferConfig,
+    ) -> Result<(), Status> {
+        (**self).allocate(descriptor, config)
+    }
+
+    fn free(&mut self, descriptor: BufferDescriptor) {
+        (**self).free(descriptor);
+    }
+
+    fn assign(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status> {
+        (**self).assign(descriptor, thread)
+    }
+
+    fn release(&mut self, descriptor: BufferDescriptor) -> Result<(), Status> {
+        (**self).release(descriptor)
+    }
+
+    fn start(&mut self) -> Result<(), Status> {
+        (**self).start()
+    }
+
+    fn stop(&mut self) {
+        (**self).stop();
+    }
+
+    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
+        (**self).capture_end(descriptor)
+    }
+
+    fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<Self::Chunk, Status> {
+        (**self).chunk(descriptor, chunk)
+    }
+
+    fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<Self::Chunk>, Status> {
+        (**self).side_data(descriptor)
+    }
+
+    fn leaving(&self) -> u32 {
+        (**self).leaving()
+    }
+
+    fn wait_released(&mut self) {
+        (**self).wait_released();
+    }
 }

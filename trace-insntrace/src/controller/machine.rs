@@ -163,7 +163,7 @@ impl<B: Backend> Controller<B> {
         let changing = self.state.is_active() && trace.allocation.mode == Mode::Cpu;
         require(!changing, Status::BadState)?;
         trace.buffer(descriptor)?;
-        Ok(BufferState { capture_end: self.backend.capture_end(descriptor) })
+        Ok(BufferState { capture_end: self.backend.capture_end(descriptor)? })
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<B::Chunk, Status> {

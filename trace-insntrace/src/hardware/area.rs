@@ -50,19 +50,7 @@ impl EventArea {
         cpus: &[u16],
         on_exec: bool,
     ) -> io::Result<Vec<(AuxQueue, Self)>> {
-        let mut areas = Vec::new();
-        for cpu in cpus.iter().copied() {
-            match Self::open_on(settings, targets, cpu, on_exec) {
-                Ok(area) => {
-                    let queue = AuxQueue { index: cpu.into(), thread: None, cpu: Some(cpu.into()) };
-                    areas.push((queue, area));
-                }
-                // The CPU has gone offline meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(areas)
+        on_each(cpus, |cpu| Self::open_on(settings, targets, cpu, on_exec))
     }
 
     /// Opens the events of the targets that live.
@@ -114,6 +102,30 @@ impl EventArea {
         }
         Ok(added)
     }
+}
+
+/// Calls `open` with each CPU, and leaves out those that have gone offline meanwhile. Fails if none
+/// is left.
+fn on_each<T>(
+    cpus: &[u16],
+    mut open: impl FnMut(u16) -> io::Result<T>,
+) -> io::Result<Vec<(AuxQueue, T)>> {
+    let mut areas = Vec::new();
+    let mut last = io::Error::from_raw_os_error(libc::ENODEV);
+    for cpu in cpus.iter().copied() {
+        match open(cpu) {
+            Ok(area) => {
+                let queue = AuxQueue { index: cpu.into(), thread: None, cpu: Some(cpu.into()) };
+                areas.push((queue, area));
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    if areas.is_empty() {
+        return Err(last);
+    }
+    Ok(areas)
 }
 
 /// Calls `open` with smaller and smaller areas, as long as there is not enough memory.
@@ -206,6 +218,23 @@ mod tests {
             };
             (0..cpus).map(area).collect()
         })
+    }
+
+    #[test]
+    fn cpus_that_are_offline_are_left_out_but_not_all_of_them() {
+        let open = |offline: &'static [u16], error: i32| {
+            let areas = on_each(&[0, 1, 3], |cpu| match offline.contains(&cpu) {
+                true => Err(io::Error::from_raw_os_error(error)),
+                false => Ok(cpu),
+            });
+            let cpus = |areas: Vec<(AuxQueue, u16)>| {
+                areas.into_iter().map(|(queue, cpu)| (queue.cpu, cpu)).collect::<Vec<_>>()
+            };
+            areas.map(cpus).map_err(|error| error.raw_os_error())
+        };
+        assert_eq!(open(&[1], libc::ENODEV), Ok(vec![(Some(0), 0), (Some(3), 3)]));
+        assert_eq!(open(&[0, 1, 3], libc::ENODEV), Err(Some(libc::ENODEV)));
+        assert_eq!(open(&[1], libc::EMFILE), Err(Some(libc::EMFILE)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::step::{Engine, Options, TracedRange};
 const LEAST_PSB_BYTES: u64 = 2048;
 
 /// The settings of a back end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// How the instructions of threads are executed. By blocks, the other threads of their
     /// processes are slowed down, too.
@@ -31,12 +31,14 @@ pub struct Settings {
     /// The most steps from start to stop, of a thread or, by blocks, of a process. It continues
     /// untraced afterwards.
     pub steps: Option<u64>,
+    /// Returns the time of time stamps.
+    pub clock: fn() -> u64,
 }
 
 impl Default for Settings {
-    /// The step engine, 1 GiB, and any number of steps.
+    /// The step engine, 1 GiB, any number of steps, and the clock of `trace record`.
     fn default() -> Self {
-        Self { engine: Engine::Step, bytes: 1 << 30, steps: None }
+        Self { engine: Engine::Step, bytes: 1 << 30, steps: None, clock: clock::ticks }
     }
 }
 
@@ -71,17 +73,6 @@ impl StepBackend {
     pub fn new(settings: Settings) -> Self {
         let (slots, groups, leaving) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self { settings, slots, groups, is_active: false, leaving }
-    }
-
-    /// Returns the number of threads that are not released yet.
-    pub(super) fn leaving(&self) -> u32 {
-        let leaving = self.leaving.iter().filter(|worker| !worker.wait_released(Duration::ZERO));
-        leaving.map(Worker::threads).sum()
-    }
-
-    /// Takes the workers whose threads are not released yet.
-    pub(super) fn take_leaving(&mut self) -> Vec<Worker> {
-        std::mem::take(&mut self.leaving)
     }
 
     fn slot(&self, descriptor: BufferDescriptor) -> Result<&Slot, Status> {
@@ -247,8 +238,12 @@ impl Backend for StepBackend {
         self.is_active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> u64 {
-        self.slot(descriptor).map_or(0, |slot| lock(&slot.buffer).capture_end())
+    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
+        let buffer = lock(&self.slot(descriptor)?.buffer);
+        if buffer.has_failed() {
+            return Err(Status::Internal);
+        }
+        Ok(buffer.capture_end())
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
@@ -257,6 +252,17 @@ impl Backend for StepBackend {
 
     fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<OwnedFd>, Status> {
         lock(&self.slot(descriptor)?.buffer).side_data().map_err(|error| status(&error))
+    }
+
+    fn leaving(&self) -> u32 {
+        let leaving = self.leaving.iter().filter(|worker| !worker.wait_released(Duration::ZERO));
+        leaving.map(Worker::threads).sum()
+    }
+
+    fn wait_released(&mut self) {
+        for worker in self.leaving.drain(..) {
+            worker.wait_released(Duration::MAX);
+        }
     }
 }
 
@@ -282,7 +288,7 @@ impl Slot {
         Options {
             engine: settings.engine,
             writer: Writer::new().compress_returns(is_compressed),
-            clock: clock::ticks,
+            clock: settings.clock,
             has_time: self.has(ctl::TscEnable::make(1)),
             psb_bytes: LEAST_PSB_BYTES << ctl::PsbFrequency::get(self.config.ctl),
             ranges: ranges.map(|(start, end)| TracedRange::Addresses(start, end)).collect(),

@@ -44,6 +44,8 @@ pub(super) struct Buffer {
     written: u64,
     /// Whether packets did not fit.
     has_ended: bool,
+    /// Whether tracing of its thread has failed.
+    has_failed: bool,
     notes: Vec<Note>,
     note_bytes: u64,
     next_space: u32,
@@ -68,6 +70,7 @@ impl Buffer {
             chunks: chunks.collect::<io::Result<_>>()?,
             written: 0,
             has_ended: false,
+            has_failed: false,
             notes: Vec::new(),
             note_bytes: 0,
             next_space: descriptor.0 * SPACES,
@@ -89,6 +92,16 @@ impl Buffer {
         self.has_ended || self.note_bytes > MAX_SIDE_BYTES
     }
 
+    /// Tracing of its thread has failed: later packets are missing.
+    pub(super) fn fail(&mut self) {
+        self.has_failed = true;
+    }
+
+    /// Returns whether tracing has failed since it was started last.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// Returns the offset behind the newest packet.
     pub(super) fn capture_end(&self) -> u64 {
         self.capture_end_after(0)
@@ -104,7 +117,8 @@ impl Buffer {
     }
 
     /// Returns the origin of a tracer that starts now.
-    pub(super) fn origin(&self) -> Origin {
+    pub(super) fn begin(&mut self) -> Origin {
+        self.has_failed = false;
         Origin { offset: self.written, space: self.next_space }
     }
 
@@ -265,7 +279,7 @@ mod tests {
     #[test]
     fn code_beyond_the_limit_is_left_out_and_packets_stay() {
         let mut buffer = buffer(false);
-        let origin = buffer.origin();
+        let origin = buffer.begin();
         buffer.write(&[7; 10]);
         let space = SpaceId(0);
         let code = |bytes: usize| Note::Code { space, address: 0, bytes: vec![0; bytes] };
@@ -310,11 +324,11 @@ mod tests {
     fn numbers_of_a_second_tracer_follow_those_of_the_first() {
         let mut buffer = buffer(false);
         let position = |offset, space| Note::Position { trace: TraceId(0), offset, space };
-        let first = buffer.origin();
+        let first = buffer.begin();
         buffer.note(first, position(0, SpaceId(0)));
         buffer.note(first, position(7, SpaceId(1)));
         buffer.write(&[1; 10]);
-        let second = buffer.origin();
+        let second = buffer.begin();
         buffer.note(second, position(0, SpaceId(0)));
         let of = |offset, space| Note::Position {
             trace: TraceId(3),

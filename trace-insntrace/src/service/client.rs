@@ -292,15 +292,26 @@ impl Client {
     }
 
     fn request(&self, request: Request) -> Result<(Results, Vec<OwnedFd>)> {
-        self.connection.send(&request.encode(), &[])?;
+        self.connection.send(&request.encode(), &[]).map_err(ended)?;
         let (mut packet, mut descriptors) = ([0; MAX_BYTES + 1], Vec::new());
-        let size = self.connection.recv_with_fds(&mut packet, &mut descriptors)?;
+        let size = self.connection.recv_with_fds(&mut packet, &mut descriptors).map_err(ended)?;
         let untrusted = packet.get(..size).unwrap_or_default();
         if untrusted.is_empty() {
-            return Err(Error::Io(io::ErrorKind::UnexpectedEof.into()));
+            return Err(ended(io::ErrorKind::UnexpectedEof.into()).into());
         }
         let results = request.decode_reply(untrusted).ok_or_else(malformed)??;
         Ok((results, descriptors))
+    }
+}
+
+/// Says that the service has ended, if that is the reason of the error.
+fn ended(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
+    match error.kind() {
+        kind @ (BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof) => {
+            io::Error::new(kind, "the service has ended, or has closed the connection")
+        }
+        _ => error,
     }
 }
 

@@ -140,6 +140,12 @@ impl<A: Area> HardwareBackend<A> {
         Ok(())
     }
 
+    /// Returns whether all CPUs whose buffers have space are offline.
+    fn has_no_cpu(&self) -> bool {
+        let mut slots = self.slots.values().filter(|slot| !slot.buffer.is_full()).peekable();
+        slots.peek().is_some() && slots.all(|slot| slot.traced.is_none())
+    }
+
     /// Ends tracing into buffers, and takes their packets.
     fn end(&mut self, numbers: &[u32]) {
         let stopped = |slot: &mut Slot<A>| {
@@ -221,7 +227,11 @@ impl<A: Area> Backend for HardwareBackend<A> {
                 .map(|side| self.side = Some(side))
                 .map_err(|error| status(&error)),
         };
-        let begun = begun.and_then(|()| self.begin_all(&numbers));
+        let begun = begun.and_then(|()| self.begin_all(&numbers)).and_then(|()| {
+            // A processor that no CPU can use is not there.
+            let is_missing = self.mode == Mode::Cpu && self.has_no_cpu();
+            (!is_missing).then_some(()).ok_or(Status::NotSupported)
+        });
         if begun.is_err() {
             self.end(&numbers);
         }
@@ -235,8 +245,8 @@ impl<A: Area> Backend for HardwareBackend<A> {
         self.is_active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> u64 {
-        self.slot(descriptor).map_or(0, Slot::capture_end)
+    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
+        self.slot(descriptor).map(Slot::capture_end)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
@@ -332,7 +342,7 @@ impl<A: Area> Slot<A> {
         self.buffer.lose(collector.losses() + *missing);
         let timing = timing(pmu, &traced.settings);
         let notes = notes_of_buffer(TraceId(number), traced.queue, &packets, timeline, timing);
-        let origin = self.buffer.origin();
+        let origin = self.buffer.begin();
         // They are first: notes may be too large.
         self.buffer.write(&packets);
         for note in notes {

@@ -1,9 +1,11 @@
 //! The service: clients, and their calls of the controller.
 
+use core::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,11 +16,10 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::socket::{Listener, Socket};
 
-use super::backend::Settings;
-use super::engines::ServedBackend;
+use super::backend::{Settings, StepBackend};
+use super::hardware::HardwareBackend;
 use super::wire::{self, Request, Results, MAX_BYTES};
-use super::worker::Worker;
-use crate::controller::{Call, Controller, Reply, Status};
+use crate::controller::{Backend, Call, Controller, Reply, Status};
 use crate::hardware::Pmu;
 
 /// How long a trace lives.
@@ -34,8 +35,8 @@ pub enum Lifetime {
 /// The most clients of a service that outlives its connections.
 const MAX_CLIENTS: usize = 16;
 
-/// How long the service waits for threads at its end before it checks the others.
-const RELEASE_CHECK: Duration = Duration::from_secs(1);
+/// The back end of a service.
+type ServedBackend = Box<dyn Backend<Chunk = OwnedFd> + Send>;
 
 /// A controller for the clients of a Unix socket.
 #[derive(Debug)]
@@ -46,7 +47,6 @@ pub struct Service {
     ended: UnixStream,
 }
 
-#[derive(Debug)]
 struct State {
     lifetime: Lifetime,
     /// `None` after the end of the service: no thread may be traced then.
@@ -74,7 +74,7 @@ impl Service {
     ///
     /// `AddrInUse` if another service listens there. `NotFound` if the folder is missing.
     pub fn bind(path: &Path, lifetime: Lifetime, settings: Settings) -> io::Result<Self> {
-        Self::bind_backend(path, lifetime, ServedBackend::new(settings, None))
+        Self::bind_backend(path, lifetime, StepBackend::new(settings))
     }
 
     /// Listens as [`bind`](Self::bind) does. The processor traces, with at most so many bytes of
@@ -89,11 +89,20 @@ impl Service {
         pmu: Pmu,
         bytes: u64,
     ) -> io::Result<Self> {
-        let settings = Settings { bytes, ..Settings::default() };
-        Self::bind_backend(path, lifetime, ServedBackend::new(settings, Some(pmu)))
+        Self::bind_backend(path, lifetime, HardwareBackend::new(pmu, bytes))
     }
 
-    fn bind_backend(path: &Path, lifetime: Lifetime, backend: ServedBackend) -> io::Result<Self> {
+    /// Listens as [`bind`](Self::bind) does. This back end traces.
+    ///
+    /// # Errors
+    ///
+    /// See [`bind`](Self::bind).
+    pub fn bind_backend(
+        path: &Path,
+        lifetime: Lifetime,
+        backend: impl Backend<Chunk = OwnedFd> + Send + 'static,
+    ) -> io::Result<Self> {
+        let backend: ServedBackend = Box::new(backend);
         let listener = Listener::bind_with_mode(path, 0o600)?;
         listener.set_nonblocking(true)?;
         let (ender, ended) = UnixStream::pair()?;
@@ -116,16 +125,19 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Fails if a system call fails. All threads are released then, too.
+    /// Fails if a system call fails, or if a call of a client has panicked. All threads are
+    /// released then, too.
     pub fn run(self) -> io::Result<()> {
         let result = self.accept_all();
-        let controller = &self.state.controller;
-        let controller = controller.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut leaving = controller.map(release_all).unwrap_or_default();
-        while !leaving.is_empty() {
-            leaving.retain(|worker| !worker.wait_released(RELEASE_CHECK));
+        let locked = self.state.controller.lock();
+        let has_panicked = locked.is_err();
+        let controller = locked.unwrap_or_else(PoisonError::into_inner).take();
+        // The state of a controller after a panic is not known. It is dropped in any case.
+        let closed = catch_unwind(AssertUnwindSafe(|| controller.map(release_all)));
+        match has_panicked || closed.is_err() {
+            true => Err(io::Error::other("a call has panicked")),
+            false => result,
         }
-        result
     }
 
     fn accept_all(&self) -> io::Result<()> {
@@ -177,6 +189,12 @@ impl Service {
     }
 }
 
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("lifetime", &self.lifetime).finish_non_exhaustive()
+    }
+}
+
 impl State {
     /// Locks the controller. If a call has panicked, the state of the controller is not known:
     /// returns `None`, and the service ends.
@@ -197,10 +215,10 @@ impl State {
     }
 }
 
-/// Closes a controller. Returns the workers whose threads are not released yet.
-fn release_all(mut controller: Controller<ServedBackend>) -> Vec<Worker> {
+/// Closes a controller, and waits until its threads are released.
+fn release_all(mut controller: Controller<ServedBackend>) {
     controller.close();
-    controller.backend_mut().take_leaving()
+    controller.backend_mut().wait_released();
 }
 
 /// The place of a client. It is free again when this is dropped, also if freeing what the client
@@ -294,9 +312,23 @@ impl Drop for Counted {
 
 #[cfg(test)]
 mod tests {
+    use std::thread::JoinHandle;
+    use std::time::Instant;
+
     use super::*;
     use crate::controller::{Allocation, Mode};
     use crate::service::Client;
+
+    /// Waits until the service has ended, which fails.
+    #[track_caller]
+    fn assert_fails(running: JoinHandle<io::Result<()>>) {
+        let begin = Instant::now();
+        while !running.is_finished() {
+            assert!(begin.elapsed() < Duration::from_secs(600), "the service does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+        running.join().unwrap().unwrap_err();
+    }
 
     #[test]
     fn a_call_that_panics_ends_the_service() {
@@ -314,7 +346,7 @@ mod tests {
             });
             call.join().unwrap_err();
             client.get_allocation().unwrap_err();
-            running.join().unwrap().unwrap();
+            assert_fails(running);
         }
     }
 
@@ -331,7 +363,7 @@ mod tests {
                 panic!("in a call");
             });
             call.join().unwrap_err();
-            running.join().unwrap().unwrap();
+            assert_fails(running);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A thread of the service that traces one thread, or threads of one process, into their buffers.
 
 use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,11 +125,16 @@ impl Sink {
         }
         has_space
     }
+
+    /// Reports that tracing has failed.
+    fn fail(&self) {
+        self.channels.iter().for_each(|channel| lock(&channel.route.buffer).fail());
+    }
 }
 
 impl Channel {
     fn new(route: &Route) -> Self {
-        let origin = lock(&route.buffer).origin();
+        let origin = lock(&route.buffer).begin();
         Self { route: route.clone(), origin, trace: None, has_ended: false }
     }
 
@@ -197,16 +203,28 @@ fn trace(
             return;
         }
     };
+    // After a panic the threads are released as after an error. The sink is used only to report it.
+    let traced = catch_unwind(AssertUnwindSafe(|| trace_all(&mut tracer, sink)));
+    // This fails only if the threads have ended.
+    let _ = tracer.stop();
+    if traced.is_ok() {
+        sink.write(&mut tracer);
+    }
+    if !matches!(traced, Ok(Ok(()))) {
+        sink.fail();
+    }
+}
+
+/// Traces until all threads or buffers end.
+fn trace_all(tracer: &mut Tracer, sink: &mut Sink) -> io::Result<()> {
     let mut instructions = 0_u64;
-    while let Ok(Some(_)) = tracer.step() {
+    while tracer.step()?.is_some() {
         instructions += 1;
-        if instructions % WRITE_INTERVAL == 0 && !sink.write(&mut tracer) {
+        if instructions % WRITE_INTERVAL == 0 && !sink.write(tracer) {
             break;
         }
     }
-    // This fails only if the threads have ended.
-    let _ = tracer.stop();
-    sink.write(&mut tracer);
+    Ok(())
 }
 
 /// Locks a buffer. A panic of another thread leaves at most packets that cannot be decoded.
@@ -216,7 +234,7 @@ pub(super) fn lock(buffer: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
     use crate::controller::{ctl, BufferConfig, BufferDescriptor};
@@ -231,6 +249,32 @@ mod tests {
         address_space_match: 0,
         address_ranges: [(0, 0); 2],
     };
+
+    #[test]
+    fn threads_are_released_when_the_worker_panics() {
+        static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
+        let clock = || {
+            assert!(HAS_PANICKED.swap(true, Ordering::Relaxed), "in the worker");
+            0
+        };
+        let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().unwrap();
+        let buffer = Buffer::new(BufferDescriptor(0), &CONFIG).unwrap();
+        let route = Route { tid: child.id(), buffer: Arc::new(Mutex::new(buffer)) };
+        let options = Options { clock, has_time: true, ..options() };
+        let attached = Attached::Thread(child.id());
+        let worker = Worker::start(attached, options, vec![route.clone()]).unwrap();
+        assert!(worker.wait_released(Duration::MAX));
+        assert_eq!(tracer_of(&child), "0");
+        assert!(lock(&route.buffer).has_failed());
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+
+    fn tracer_of(child: &Child) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+        line.unwrap().trim().to_owned()
+    }
 
     fn options() -> Options {
         Options {
@@ -247,22 +291,17 @@ mod tests {
     #[test]
     fn threads_are_released_when_a_panic_drops_the_worker() {
         let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().unwrap();
-        let tracer = || {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
-            line.unwrap().trim().to_owned()
-        };
         let buffer = Buffer::new(BufferDescriptor(0), &CONFIG).unwrap();
         let route = Route { tid: child.id(), buffer: Arc::new(Mutex::new(buffer)) };
         let attached = Attached::Thread(child.id());
         let worker = Worker::start(attached, options(), vec![route]).unwrap();
-        assert_ne!(tracer(), "0");
+        assert_ne!(tracer_of(&child), "0");
         let call = thread::spawn(move || {
             let _worker = worker;
             panic!("in a call");
         });
         call.join().unwrap_err();
-        assert_eq!(tracer(), "0");
+        assert_eq!(tracer_of(&child), "0");
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
     }

@@ -1,6 +1,7 @@
 //! The loop of a tracer: what a stop means, and how its thread continues.
 
 use std::io;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 use super::calls::EVERYTHING;
 use super::code::Space;
@@ -31,9 +32,14 @@ impl Tracer {
     }
 
     fn handle_one(&mut self, tid: Tid, stop: Stop) -> io::Result<bool> {
-        match self.handle(tid, stop) {
-            Err(error) if !is_gone(&error) => self.give_up(tid, stop, error)?,
-            _ => {}
+        // After a panic, too, the thread is stopped and has to be released.
+        match catch_unwind(AssertUnwindSafe(|| self.handle(tid, stop))) {
+            Ok(Err(error)) if !is_gone(&error) => self.give_up(tid, stop, error)?,
+            Ok(_) => {}
+            Err(panic) => {
+                self.give_up(tid, stop, io::Error::other("the tracer has panicked"))?;
+                resume_unwind(panic);
+            }
         }
         Ok(true)
     }

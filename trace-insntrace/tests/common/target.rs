@@ -84,7 +84,7 @@ pub(crate) fn code_of(process: u32) -> Vec<u8> {
 /// # Panics
 /// If it does not hold after ten minutes.
 #[track_caller]
-pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < Duration::from_secs(600), "waited in vain");

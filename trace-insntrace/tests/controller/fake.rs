@@ -120,9 +120,9 @@ impl Backend for Fake {
         held.active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> u64 {
+    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
         assert!(self.held.borrow().buffers.contains_key(&descriptor.0), "it is allocated");
-        u64::from(descriptor.0) + 100
+        Ok(u64::from(descriptor.0) + 100)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<(u32, u32), Status> {

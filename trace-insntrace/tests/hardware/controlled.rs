@@ -18,10 +18,10 @@ use trace_insntrace::step::{Options, Tracer};
 use trace_kernel::perf_event::{online, Target as EventTarget};
 use trace_protocol::clock;
 
-use crate::arguments::Sysfs;
 use crate::replayed::Replayed;
 use crate::side::of_this_thread;
 use crate::stepped::{options, Stepped, FIRST};
+use crate::sysfs::Sysfs;
 use crate::target::Target;
 
 /// What areas have written, of one test at a time.
@@ -238,6 +238,30 @@ fn the_buffer_of_a_cpu_that_is_offline_is_empty() {
     let sizes: Vec<_> = found.iter().map(|(bytes, _)| bytes.len()).collect();
     let others = vec![10_000; online().len() - 1];
     assert_eq!(sizes, [others, vec![0]].concat());
+}
+
+/// Opens no area: all CPUs are offline.
+fn open_none(_: &Settings, _: EventTarget, _: Option<u16>) -> io::Result<Replayed> {
+    Err(io::Error::from_raw_os_error(libc::ENODEV))
+}
+
+#[test]
+fn tracing_does_not_start_if_all_cpus_are_offline() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let mut controller = controller_of(open_none);
+    let cpus = online().len() as u16;
+    done(&mut controller, Call::Initialize(Allocation { mode: Mode::Cpu, num_traces: cpus }));
+    let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, FOUR_CHUNKS)).collect();
+    for _ in 0..2 {
+        match controller.call(Call::Start) {
+            Err(Status::AccessDenied) => return eprintln!("skipped: all CPUs require root"),
+            started => assert_eq!(started.map(drop), Err(Status::NotSupported)),
+        }
+        // Tracing is off.
+        assert!(read(&mut controller, buffers[0]).0.is_empty());
+    }
 }
 
 /// The sizes of the areas that were opened last.

@@ -5,10 +5,13 @@
 mod arguments;
 mod controlled;
 mod recorded;
+#[path = "../common/replayed.rs"]
 mod replayed;
 mod rings;
 mod side;
 #[path = "../common/stepped.rs"]
 mod stepped;
+#[path = "../common/sysfs.rs"]
+mod sysfs;
 #[path = "../common/target.rs"]
 mod target;

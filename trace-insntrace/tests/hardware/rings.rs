@@ -298,8 +298,8 @@ impl Backend for NoTracing {
 
     fn stop(&mut self) {}
 
-    fn capture_end(&self, _: BufferDescriptor) -> u64 {
-        0
+    fn capture_end(&self, _: BufferDescriptor) -> Result<u64, Status> {
+        Ok(0)
     }
 
     fn chunk(&self, _: BufferDescriptor, _: u32) -> Result<(), Status> {

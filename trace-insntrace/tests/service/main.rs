@@ -4,12 +4,19 @@
 mod blocks;
 mod hostile;
 mod killed;
+#[path = "../common/live.rs"]
+mod live;
 #[path = "../common/model.rs"]
 mod model;
+mod panics;
 mod processes;
 mod random;
+#[path = "../common/replayed.rs"]
+mod replayed;
 #[path = "../common/stepped.rs"]
 mod stepped;
+#[path = "../common/sysfs.rs"]
+mod sysfs;
 #[path = "../common/target.rs"]
 mod target;
 mod traced;
@@ -17,9 +24,12 @@ mod traced;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
+use replayed::Replayed;
 use tempfile::TempDir;
 use trace_insntrace::controller::{ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status};
-use trace_insntrace::service::{Client, Ender, Error, Lifetime, Service, Settings};
+use trace_insntrace::service::{
+    Client, Ender, Error, HardwareBackend, Lifetime, Service, Settings,
+};
 use trace_insntrace::step::Engine;
 
 const BUFFER: BufferDescriptor = BufferDescriptor(0);
@@ -84,7 +94,11 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.ender.end();
-        let ended = self.thread.take().unwrap().join();
+        let thread = self.thread.take().unwrap();
+        if !std::thread::panicking() {
+            target::wait_until(|| thread.is_finished());
+        }
+        let ended = thread.join();
         assert!(std::thread::panicking() || ended.is_ok());
     }
 }
@@ -164,12 +178,32 @@ fn buffers_exceed_no_limit() {
     assert_eq!(client.allocate_buffer(config).unwrap(), BUFFER);
 }
 
+/// A service by blocks, by steps, or of CPUs, which answers how many bytes it uses.
 #[test]
 #[ignore = "a process of other tests"]
 fn service_process() {
     let Some(path) = processes::argument(processes::SOCKET) else { return };
-    let is_block = processes::argument(processes::ARGUMENT).is_some_and(|it| it.ends_with("Block"));
-    let engine = if is_block { Engine::Block } else { Engine::Step };
-    let settings = Settings { engine, ..Settings::default() };
-    Service::bind(&path, Lifetime::Connection, settings).unwrap().run().unwrap();
+    let argument = processes::argument(processes::ARGUMENT).unwrap_or_default();
+    std::thread::spawn(|| {
+        for question in std::io::stdin().lines() {
+            let question = question.unwrap();
+            println!("{question} {}", live::bytes() - question.capacity());
+        }
+    });
+    let bound = match argument.to_str() {
+        Some("Cpu") => {
+            let pmu = sysfs::Sysfs::new().read().unwrap();
+            let backend = HardwareBackend::with_areas(pmu, 1 << 30, |settings, _, _| {
+                Replayed::new(vec![7; 10_000], settings.overwrites)
+            });
+            Service::bind_backend(&path, Lifetime::Connection, backend)
+        }
+        name => {
+            let is_block = name == Some("Block");
+            let engine = if is_block { Engine::Block } else { Engine::Step };
+            let settings = Settings { engine, ..Settings::default() };
+            Service::bind(&path, Lifetime::Connection, settings)
+        }
+    };
+    bound.unwrap().run().unwrap();
 }

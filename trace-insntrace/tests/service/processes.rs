@@ -1,6 +1,7 @@
 //! Services and clients that are killed.
 
-use std::io::Read;
+use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -15,12 +16,15 @@ pub(crate) fn argument(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
-/// How many descriptors of each kind a process has, beside its standard streams.
+/// What a process has: descriptors beside its standard streams, mapped chunks, and threads.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Descriptors {
+pub(crate) struct Held {
     pub(crate) all: usize,
     pub(crate) chunks: usize,
     pub(crate) sockets: usize,
+    pub(crate) events: usize,
+    pub(crate) mappings: usize,
+    pub(crate) threads: usize,
 }
 
 /// A process of this program that runs one of its ignored tests. It is killed when it is dropped.
@@ -44,20 +48,34 @@ impl Helper {
         }
     }
 
-    pub(crate) fn descriptors(&self) -> Descriptors {
-        let mut descriptors = Descriptors::default();
-        for entry in std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap() {
+    /// Asks for a number, and returns it.
+    pub(crate) fn ask(&mut self, question: &str) -> usize {
+        writeln!(self.0.stdin.as_mut().unwrap(), "{question}").unwrap();
+        self.wait_for(&format!("{question} "));
+        let output = self.0.stdout.as_mut().unwrap();
+        let digits = output.bytes().map(|byte| char::from(byte.unwrap()));
+        digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        let process = format!("/proc/{}", self.0.id());
+        let mut held = Held::default();
+        for entry in fs::read_dir(format!("{process}/fd")).unwrap() {
             let path = entry.unwrap().path();
             if ["0", "1", "2"].into_iter().any(|stream| path.ends_with(stream)) {
                 continue;
             }
-            let Ok(link) = std::fs::read_link(&path) else { continue };
+            let Ok(link) = fs::read_link(&path) else { continue };
             let name = link.to_string_lossy();
-            descriptors.all += 1;
-            descriptors.chunks += usize::from(name.contains("memfd:trace-insn"));
-            descriptors.sockets += usize::from(name.starts_with("socket:"));
+            held.all += 1;
+            held.chunks += usize::from(name.contains("memfd:trace-insn"));
+            held.sockets += usize::from(name.starts_with("socket:"));
+            held.events += usize::from(name.contains("[perf_event]"));
         }
-        descriptors
+        let maps = fs::read_to_string(format!("{process}/maps")).unwrap();
+        held.mappings = maps.matches("memfd:trace-insn").count();
+        held.threads = fs::read_dir(format!("{process}/task")).unwrap().count();
+        held
     }
 }
 

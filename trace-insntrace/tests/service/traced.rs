@@ -28,7 +28,7 @@ with_each_engine! {
 }
 
 /// Allocates a buffer for a thread, and starts tracing.
-fn start(client: &Client, config: BufferConfig, target: &Target) {
+pub(crate) fn start(client: &Client, config: BufferConfig, target: &Target) {
     client.initialize(THREADS).unwrap();
     assert_eq!(client.allocate_buffer(config).unwrap(), BUFFER);
     client.assign_thread_buffer(BUFFER, target.thread()).unwrap();
@@ -37,12 +37,12 @@ fn start(client: &Client, config: BufferConfig, target: &Target) {
     assert!(target.is_traced());
 }
 
-fn capture_end(client: &Client) -> u64 {
+pub(crate) fn capture_end(client: &Client) -> u64 {
     client.get_buffer_state(BUFFER).unwrap().capture_end
 }
 
 /// Returns the addresses of the instructions, and the number of errors.
-fn decode(data: &TraceData) -> (Vec<u64>, usize) {
+pub(crate) fn decode(data: &TraceData) -> (Vec<u64>, usize) {
     let mut decoder = TraceDecoder::new(&data.notes, TraceId(0), &data.packets[..]);
     let (mut ips, mut errors) = (Vec::new(), 0);
     while let Some(item) = decoder.next_item().unwrap() {

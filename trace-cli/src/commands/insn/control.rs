@@ -231,6 +231,9 @@ fn state(name: &InsnName) -> Result<u8> {
                 // While CPUs are traced, only they know their positions.
                 let end = match client.get_buffer_state(buffer) {
                     Err(error) if error.status() == Some(Status::BadState) => "unknown".to_owned(),
+                    Err(error) if error.status() == Some(Status::Internal) => {
+                        "unknown: tracing has failed".to_owned()
+                    }
                     state => state.map_err(failed)?.capture_end.to_string(),
                 };
                 let bytes = u64::from(config.num_chunks) * config.chunk_bytes();
@@ -277,8 +280,13 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
     };
     let mut traces = Vec::new();
     let mut register = None;
+    let mut code = exit::OK;
     for (buffer, config) in buffers(&client, allocation).map_err(failed)? {
         let data = client.trace_data(buffer).map_err(failed)?;
+        if client.get_buffer_state(buffer).is_err() {
+            say(&format!("buffer {}: tracing has failed, later packets are missing", buffer.0));
+            code = exit::INCOMPLETE;
+        }
         if !data.packets.is_empty() {
             register.get_or_insert(config.ctl);
             traces.push((TraceId(buffer.0), data));
@@ -297,5 +305,5 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
     }
     files.finish()?;
     say(&format!("{number} of {bytes} bytes written to {}", args.output.display()));
-    Ok(exit::OK)
+    Ok(code)
 }

@@ -28,7 +28,7 @@ pub(super) fn run(args: &InsnServiceArgs) -> Result<u8> {
     }
     let service = start(args, Lifetime::Connection)?;
     say(&format!("clients connect to {}", socket_path(&args.name.name).display()));
-    service.run().context("cannot accept clients")?;
+    service.run().context("the controller has ended")?;
     Ok(exit::OK)
 }
 
@@ -95,7 +95,7 @@ fn engine(settings: &InsnSettings) -> Option<Engine> {
 }
 
 fn settings(settings: &InsnSettings, engine: Engine) -> Settings {
-    Settings { engine, bytes: bytes(settings), steps: settings.budget }
+    Settings { engine, bytes: bytes(settings), steps: settings.budget, ..Settings::default() }
 }
 
 fn bytes(settings: &InsnSettings) -> u64 {

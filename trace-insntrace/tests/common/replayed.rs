@@ -1,4 +1,5 @@
 //! AUX areas whose packets are those of another engine.
+#![allow(dead_code)] // Not every test uses all of it.
 
 use std::fs::File;
 use std::io;
