@@ -46,16 +46,8 @@ impl Tracer {
         self.calls.as_ref().map_or(0, |calls| calls.unwatched)
     }
 
-    /// Traces as on a machine whose kernel refuses the processor's breakpoints: threads make single
-    /// steps between the traced parts, too. Call it behind [`trace_calls`](Self::trace_calls).
-    pub fn refuse_breakpoints(&mut self) {
-        if let Some(calls) = &mut self.calls {
-            calls.set_breakpoints = |_, _| Err(io::ErrorKind::Unsupported.into());
-        }
-    }
-
     /// Returns why threads make single steps between the traced parts: the kernel has refused the
-    /// processor's breakpoints.
+    /// processor's breakpoints, or they are not used.
     #[must_use]
     pub fn breakpoint_refusal(&self) -> Option<&io::Error> {
         self.calls.as_ref().and_then(|calls| calls.refusal.as_ref())

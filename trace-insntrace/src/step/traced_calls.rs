@@ -23,6 +23,9 @@ pub struct TracedCalls {
     /// threads and processes count, also one inside of another. What begins inside of a traced
     /// part belongs to it. After the only one all threads are released.
     pub nth: Option<u64>,
+    /// Whether the processor's breakpoints are used. Without them, also if the kernel refuses them,
+    /// threads make single steps between the parts.
+    pub has_breakpoints: bool,
 }
 
 /// What is traced.
@@ -128,11 +131,14 @@ pub(super) struct Frame {
 impl Calls {
     pub(super) fn new(traced: TracedCalls) -> Self {
         Self {
+            set_breakpoints: match traced.has_breakpoints {
+                true => ptrace::set_breakpoints,
+                false => |_, _| Err(io::ErrorKind::Unsupported.into()),
+            },
             traced,
             count: 0,
             is_found: false,
             unwatched: 0,
-            set_breakpoints: ptrace::set_breakpoints,
             refusal: None,
             known: HashMap::new(),
         }
@@ -286,7 +292,8 @@ mod tests {
 
     #[test]
     fn three_functions_and_the_linker_have_breakpoints() {
-        let traced = TracedCalls { of: Traced::Function("f".into()), nth: None };
+        let traced =
+            TracedCalls { of: Traced::Function("f".into()), nth: None, has_breakpoints: true };
         let mut calls = Calls::new(traced);
         let mapping =
             |address| Mapping { address, size: 16, offset: 0, path: String::new(), build_id: None };

@@ -13,25 +13,14 @@ use crate::stepped::{compile_to, finish, options, program, Stepped};
 use crate::{trace_and_release, waiting};
 
 fn calls_of(function: &str, nth: Option<u64>) -> TracedCalls {
-    TracedCalls { of: Traced::Function(function.into()), nth }
+    TracedCalls { of: Traced::Function(function.into()), nth, has_breakpoints: true }
 }
 
 /// Traces calls in a command to its end. Returns its output and the number of calls, too.
-fn trace(command: Command, calls: TracedCalls) -> (Stepped, String, Option<u64>, ThreadEnd) {
-    trace_with(command, calls, true)
-}
-
-/// Traces calls in a command to its end, with or without breakpoints of the processor.
-fn trace_with(
-    mut command: Command,
-    calls: TracedCalls,
-    has_breakpoints: bool,
-) -> (Stepped, String, Option<u64>, ThreadEnd) {
+fn trace(mut command: Command, calls: TracedCalls) -> (Stepped, String, Option<u64>, ThreadEnd) {
+    let has_breakpoints = calls.has_breakpoints;
     let mut tracer = Tracer::start(command.stdout(Stdio::piped()), options(Writer::new())).unwrap();
     tracer.trace_calls(calls);
-    if !has_breakpoints {
-        tracer.refuse_breakpoints();
-    }
     let run = finish(&mut tracer);
     run.check();
     let end = tracer.wait().unwrap();
@@ -66,9 +55,10 @@ fn without_breakpoints_the_same_calls_are_traced_in_single_steps() {
             command.args([part, "100"]);
             command
         };
-        let (run, output, number, end) = trace_with(command(), calls.clone(), false);
+        let (run, output, number, end) =
+            trace(command(), TracedCalls { has_breakpoints: false, ..calls.clone() });
         assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(9)), "{part}");
-        let (with, _, expected, _) = trace_with(command(), calls, true);
+        let (with, _, expected, _) = trace(command(), calls);
         assert_eq!((number, begins(&run)), (expected, begins(&with)), "{part}");
     }
 }
@@ -77,8 +67,7 @@ fn without_breakpoints_the_same_calls_are_traced_in_single_steps() {
 fn without_breakpoints_the_program_is_released_after_its_call() {
     let mut child = waiting();
     let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
-    tracer.trace_calls(calls_of("add", Some(5)));
-    tracer.refuse_breakpoints();
+    tracer.trace_calls(TracedCalls { has_breakpoints: false, ..calls_of("add", Some(5)) });
     let run = finish(&mut tracer);
     run.check();
     assert!((2..20).contains(&run.executed.len()) && tracer.traced_calls() == Some(5));
@@ -213,7 +202,7 @@ fn a_call_of_a_process_that_runs_is_traced() {
 
 #[test]
 fn a_scope_that_is_interrupted_where_it_begins_and_ends_is_one_scope() {
-    let scopes = TracedCalls { of: Traced::Scopes, nth: None };
+    let scopes = TracedCalls { of: Traced::Scopes, nth: None, has_breakpoints: true };
     let (run, output, number, end) = trace(Command::new(program("scopes.c")), scopes);
     assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(3)));
     assert_eq!(number, Some(1));

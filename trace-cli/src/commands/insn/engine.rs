@@ -73,7 +73,7 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
         }
     };
     if let Some(of) = traced {
-        tracer.trace_calls(TracedCalls { of, nth: args.nth });
+        tracer.trace_calls(TracedCalls { of, nth: args.nth, has_breakpoints: true });
     }
     let ready = refuse_tracers().and_then(|()| serve_signals(signals, &mut tracer, requests));
     record(args, session, output, &mut tracer, ready)
@@ -87,7 +87,7 @@ fn serve_signals(mut signals: Signals, tracer: &mut Tracer, requests: Requests) 
     let serve = move || {
         for signal in signals.forever() {
             match signal {
-                SIGUSR1 => requests.add(),
+                SIGUSR1 => requests.add_signal(),
                 // `trace record` forwards it to its command, and the program is meant. It fails
                 // only if the program has ended.
                 SIGUSR2 => drop(program.map(|pid| kill_process(pid, Signal::Usr2))),

@@ -129,7 +129,7 @@ fn follow(
         }
         recorder.take(TICK)?;
         let number = requests.snapshots.take();
-        if number > 0 && !snapshots.args.snapshot.is_empty() {
+        if let Some(number) = number.filter(|_| !snapshots.args.snapshot.is_empty()) {
             recorder.stop()?;
             snapshots.answered += number;
             snapshots.write(recorder)?;
@@ -300,7 +300,7 @@ fn resolve(range: &InsnRange, mappings: &[Mapping], args: &InsnRecordArgs) -> Re
 /// The snapshots so far.
 struct Snapshots<'a> {
     args: &'a InsnRecordArgs,
-    /// How many requests were answered.
+    /// How many requests of the session were answered.
     answered: u64,
     written: u64,
 }
@@ -314,9 +314,9 @@ impl Snapshots<'_> {
     }
 
     /// Writes a snapshot for a condition that the program met last, and reports their number.
-    /// `known` is the number of requests that are known otherwise. Tracing is off.
+    /// `known` is the number of requests of the session. Tracing is off.
     fn finish(&mut self, requests: &Requests, known: u64, recorder: &mut Recorder) -> Result<()> {
-        if requests.snapshots.take() > 0 || self.answered < known {
+        if requests.snapshots.take().is_some() || self.answered < known {
             self.write(recorder)?;
         }
         say(&counted(self.written, "snapshot", "snapshots"));
@@ -352,7 +352,7 @@ impl Requests {
         }
         let mut of_snapshots = Signals::new([SIGUSR1]).context("cannot watch for signals")?;
         let snapshots = requests.snapshots.clone();
-        thread::spawn(move || of_snapshots.forever().for_each(|_| snapshots.add()));
+        thread::spawn(move || of_snapshots.forever().for_each(|_| snapshots.add_signal()));
         Ok(requests)
     }
 

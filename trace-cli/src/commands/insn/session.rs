@@ -37,7 +37,10 @@ impl Session {
     pub(super) fn start(args: &InsnRecordArgs, requests: &Requests) -> Result<Self> {
         match (args.attach, triggers(args)) {
             (_, triggers) if triggers.is_empty() => Ok(Self::None),
-            (None, _) => Ok(Self::OfRecorder),
+            (None, _) => {
+                requests.have_recorder();
+                Ok(Self::OfRecorder)
+            }
             (Some(pid), triggers) => {
                 AttachedSession::start(args, pid, triggers, requests).map(Self::OfDaemon)
             }

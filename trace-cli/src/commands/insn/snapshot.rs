@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -19,16 +19,42 @@ use crate::say;
 
 /// Requests of snapshots that have no answer yet, of any thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Requests(Arc<AtomicU64>);
+pub(super) struct Requests(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: AtomicU64,
+    /// Those of the session, which knows their number at its end.
+    of_session: AtomicU64,
+    /// Whether the recorder of the session sends the signals.
+    has_recorder: AtomicBool,
+}
 
 impl Requests {
-    pub(super) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    /// Signals come from the recorder of the session. Otherwise they are those of a user.
+    pub(super) fn have_recorder(&self) {
+        self.0.has_recorder.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of requests since the last call. One snapshot answers all of them.
-    pub(super) fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
+    /// Adds the request of a signal.
+    pub(super) fn add_signal(&self) {
+        match self.0.has_recorder.load(Ordering::Relaxed) {
+            true => self.add_of_session(),
+            false => _ = self.0.all.fetch_add(1, Ordering::Release),
+        }
+    }
+
+    /// Adds a request of the session.
+    pub(super) fn add_of_session(&self) {
+        self.0.of_session.fetch_add(1, Ordering::Relaxed);
+        self.0.all.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns the number of requests of the session since the last call, or `None` if there were
+    /// no requests. One snapshot answers all of them.
+    pub(super) fn take(&self) -> Option<u64> {
+        let all = self.0.all.swap(0, Ordering::Acquire);
+        (all > 0).then(|| self.0.of_session.swap(0, Ordering::Relaxed))
     }
 }
 
@@ -43,7 +69,7 @@ pub(super) struct Snapshots<'a> {
     /// Whether something else may request snapshots.
     has_others: bool,
     requests: Requests,
-    /// How many requests were answered.
+    /// How many requests of the session were answered.
     answered: u64,
     written: u64,
 }
@@ -83,8 +109,8 @@ impl<'a> Snapshots<'a> {
             self.functions.retain(|function| function != name);
             self.starts.retain(|(_, function)| function != name);
         }
-        if called.is_some() || requests > 0 {
-            self.answered += requests;
+        if called.is_some() || requests.is_some() {
+            self.answered += requests.unwrap_or(0);
             self.write(tracer)?;
         }
         Ok(!self.ring.is_full() && (self.has_others || !self.functions.is_empty()))
@@ -133,9 +159,9 @@ impl<'a> Snapshots<'a> {
     }
 
     /// Writes a snapshot that was requested last, and reports their number. `known` is the number
-    /// of requests that are known otherwise.
+    /// of requests of the session.
     pub(super) fn finish(mut self, tracer: &mut Tracer, known: u64) -> Result<()> {
-        if self.requests.take() > 0 || self.answered < known {
+        if self.requests.take().is_some() || self.answered < known {
             self.write(tracer)?;
         }
         self.report();
@@ -166,9 +192,19 @@ mod tests {
     fn each_request_is_counted_once() {
         let requests = Requests::default();
         let other = requests.clone();
-        assert_eq!(requests.take(), 0);
-        requests.add();
-        other.add();
-        assert_eq!((requests.take(), other.take()), (2, 0));
+        assert_eq!(requests.take(), None);
+        requests.add_of_session();
+        other.add_of_session();
+        assert_eq!((requests.take(), other.take()), (Some(2), None));
+    }
+
+    #[test]
+    fn signals_of_a_user_are_no_requests_of_the_session() {
+        let requests = Requests::default();
+        requests.add_signal();
+        assert_eq!(requests.take(), Some(0));
+        requests.clone().have_recorder();
+        requests.add_signal();
+        assert_eq!((requests.take(), requests.take()), (Some(1), None));
     }
 }

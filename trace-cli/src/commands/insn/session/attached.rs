@@ -160,7 +160,7 @@ fn watch(
 ) -> Result<Controller, ControllerError> {
     while !ends.load(Ordering::Relaxed) {
         match controller.next_event(TICK) {
-            Ok(Some(SessionEvent::Snapshot { .. })) => requests.add(),
+            Ok(Some(SessionEvent::Snapshot { .. })) => requests.add_of_session(),
             Ok(_) => {}
             Err(error) => {
                 say(&format!("the daemon records the program no longer: {error}"));
