@@ -158,7 +158,9 @@ pub(crate) fn async_server(options: Options) -> Stepped {
     let mut command = Command::new(path);
     command.args(["redis-load", "1000000000"]).stdout(Stdio::null());
     let mut server = Killed(command.spawn().unwrap());
+    let begin = std::time::Instant::now();
     while cpu_ticks(server.0.id()) < WARM_TICKS {
+        assert!(begin.elapsed() < std::time::Duration::from_secs(600), "it does nothing");
         assert!(server.0.try_wait().unwrap().is_none(), "it runs until it is killed");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }

@@ -3,6 +3,9 @@
  *     driver packets TRACE              each packet, from the first PSB on
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
  *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
+ *     driver times TRACE MTC EAX EBX NOMINAL
+ *                                     the time of each branch, with the fields of the configuration:
+ *                                     the MTC frequency, CPUID leaf 0x15, the nominal frequency
  *     driver time TRACE CODE ADDRESS…  for each line of the input, CPU seconds and the number of
  *                                     0: packets decoded, 1: packets written, 2: instructions
  *                                     decoded by the instruction decoder, 3: by the block decoder
@@ -397,6 +400,51 @@ static void time_parts(const char *trace, char **code)
 	}
 }
 
+static int drain_query_events(struct pt_query_decoder *decoder, int status)
+{
+	struct pt_event event;
+
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_qry_event(decoder, &event, sizeof(event));
+	return status;
+}
+
+static void times(char **arguments)
+{
+	struct pt_config config = config_of(arguments[0]);
+	struct pt_query_decoder *decoder;
+	uint64_t ip, tsc;
+	int status;
+
+	config.mtc_freq = (uint8_t) atoi(arguments[1]);
+	config.cpuid_0x15_eax = (uint32_t) atoi(arguments[2]);
+	config.cpuid_0x15_ebx = (uint32_t) atoi(arguments[3]);
+	config.nom_freq = (uint8_t) atoi(arguments[4]);
+	decoder = pt_qry_alloc_decoder(&config);
+	status = pt_qry_sync_forward(decoder, &ip);
+	for (;;) {
+		char kind = 'c';
+		int taken;
+
+		status = drain_query_events(decoder, status);
+		if (status < 0)
+			break;
+		status = pt_qry_cond_branch(decoder, &taken);
+		if (status == -pte_bad_query) {
+			kind = 'i';
+			status = pt_qry_indirect_branch(decoder, &ip);
+		}
+		if (status < 0)
+			break;
+		if (pt_qry_time(decoder, &tsc, NULL, NULL) < 0)
+			fail("no time");
+		printf("%c %" PRIx64 "\n", kind, tsc);
+	}
+	if (status != -pte_eos)
+		printf("error %s\n", pt_errstr(pt_errcode(status)));
+	pt_qry_free_decoder(decoder);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "packets")) {
@@ -409,6 +457,8 @@ int main(int argc, char **argv)
 
 		instructions(decoder, 1);
 		pt_insn_free_decoder(decoder);
+	} else if (argc == 7 && !strcmp(argv[1], "times")) {
+		times(argv + 2);
 	} else if (argc >= 5 && !strcmp(argv[1], "time")) {
 		time_parts(argv[2], argv + 3);
 	} else {

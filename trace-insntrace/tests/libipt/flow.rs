@@ -1,8 +1,5 @@
 //! libipt's instruction decoder and ours find the executed instructions.
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#[path = "../common/stepped.rs"]
-pub(crate) mod stepped;
 #[path = "../common/walk.rs"]
 mod walk;
 
@@ -14,6 +11,8 @@ use trace_insntrace::pt::Writer;
 use walk::{Odds, Program, Random, Walk, BASE};
 
 use crate::Libipt;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::{programs, stepped};
 
 fn ours(image: Image, trace: &[u8]) -> Vec<u64> {
     let mut flow = FlowDecoder::new(image);
@@ -120,6 +119,30 @@ fn libipt_finds_the_instructions_of_blocks() {
 #[ignore = "needs libipt-dev, and a server"]
 fn libipt_finds_the_instructions_of_an_async_server() {
     assert_libipt_agrees(&stepped::async_server(stepped::options(Writer::new())));
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_published_programs_whole_and_in_rings() {
+    for (name, both) in programs::stepped(|| 0) {
+        println!("{name}: {} of {}", both.ring.executed.len(), both.whole.executed.len());
+        assert_libipt_agrees(&both.whole);
+        assert_libipt_agrees(&both.ring);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_threads_signals_and_children_in_rings() {
+    use trace_insntrace::step::Engine;
+
+    for engine in [Engine::Step, Engine::Block] {
+        let both = programs::attached(|| 0, engine);
+        assert_libipt_agrees(&both.whole);
+        assert_libipt_agrees(&both.ring);
+    }
 }
 
 proptest! {

@@ -4,9 +4,18 @@
 //! ignored by default. `.ci/insntrace` runs them.
 
 mod flow;
+#[path = "../common/machine.rs"]
+mod machine;
 mod packets;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../common/programs.rs"]
+mod programs;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod service;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../common/stepped.rs"]
+mod stepped;
+mod times;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,8 +9,8 @@ use std::path::Path;
 use trace_insntrace::controller::{ctl, Allocation, BufferConfig, BufferDescriptor, Mode};
 use trace_insntrace::service::{Client, Lifetime, Service, Settings};
 
-use crate::flow::stepped::{Stepped, FIRST};
 use crate::flow::theirs;
+use crate::stepped::{Stepped, FIRST};
 use target::{wait_until, Target};
 
 const BUFFER: BufferDescriptor = BufferDescriptor(0);

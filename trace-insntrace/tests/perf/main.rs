@@ -5,12 +5,13 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod cpus;
+#[path = "../common/programs.rs"]
+mod programs;
 #[path = "../common/stepped.rs"]
 mod stepped;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,7 +21,7 @@ use trace_insntrace::flow::Item;
 use trace_insntrace::perf_data;
 use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::{self, Clock, Recording, TraceDecoder, TraceId};
-use trace_insntrace::step::Options;
+use trace_insntrace::step::{Engine, Options};
 use trace_protocol::clock;
 
 /// A recording in files.
@@ -115,18 +116,22 @@ fn perf_finds_the_instructions_of_children_and_other_programs() {
 
 #[test]
 #[ignore = "needs perf"]
-fn perf_finds_the_instructions_of_ls() {
-    assert_perf_agrees(&Recorded::new(Command::new("/bin/ls").arg("/")));
+fn perf_finds_the_instructions_of_published_programs_whole_and_in_rings() {
+    for (name, both) in programs::stepped(clock::ticks) {
+        println!("{name}");
+        assert_perf_agrees(&Recorded::of(both.whole));
+        assert_perf_agrees(&Recorded::of(both.ring));
+    }
 }
 
 #[test]
 #[ignore = "needs perf"]
-fn perf_finds_the_instructions_of_sort() {
-    let mut text = tempfile::NamedTempFile::new().unwrap();
-    for number in (0..50_u32).map(|number| number * 7919 % 101) {
-        writeln!(text, "line {number}").unwrap();
+fn perf_finds_the_instructions_of_threads_signals_and_children_in_rings() {
+    for engine in [Engine::Step, Engine::Block] {
+        let both = programs::attached(clock::ticks, engine);
+        assert_perf_agrees(&Recorded::of(both.whole));
+        assert_perf_agrees(&Recorded::of(both.ring));
     }
-    assert_perf_agrees(&Recorded::new(Command::new("sort").arg(text.path())));
 }
 
 #[test]

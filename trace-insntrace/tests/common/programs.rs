@@ -1,0 +1,228 @@
+//! Programs that others wrote, traced to compare decoders: whole, and in a ring of the newest
+//! packets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::NamedTempFile;
+use trace_insntrace::flow::Event;
+use trace_insntrace::pt::layout::PSB;
+use trace_insntrace::pt::Writer;
+use trace_insntrace::recording::{Note, Ring, TraceId};
+use trace_insntrace::step::{Engine, Options, Tracer};
+
+use crate::stepped::{options, Stepped};
+
+/// The bytes of a trace in a ring. The traces are larger.
+const RING_BYTES: usize = 8 << 10;
+
+/// The distance of PSB packets, so that each ring has several.
+const PSB_BYTES: u64 = 2 << 10;
+
+/// Steps of a Python interpreter, whose start takes millions.
+const PYTHON_STEPS: u64 = 100_000;
+
+/// The least instructions of a program that is attached to.
+const ATTACHED: usize = 60_000;
+
+/// The least instructions of its second thread.
+const SECOND: usize = 1000;
+
+/// Threads that compute, and an alarm whose handler forks.
+const THREADS_AND_SIGNALS: &str = "
+import os, signal, threading
+def compute():
+    while True:
+        sum(number * number for number in range(50))
+def fork(number, frame):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+signal.signal(signal.SIGALRM, fork)
+threading.Thread(target=compute, daemon=True).start()
+print('x', flush=True)
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+compute()
+";
+
+/// A run, and the same run as a ring has it.
+pub(crate) struct Both {
+    pub(crate) whole: Stepped,
+    pub(crate) ring: Stepped,
+}
+
+/// A run whose newest packets are kept in a ring.
+struct Running<'a> {
+    tracer: &'a mut Tracer,
+    whole: Stepped,
+    ring: Ring,
+    counts: BTreeMap<TraceId, usize>,
+    /// The offset of each PSB, with the instructions before and after the step that wrote it.
+    begins: BTreeMap<TraceId, Vec<(usize, [usize; 2])>>,
+}
+
+impl<'a> Running<'a> {
+    fn new(tracer: &'a mut Tracer) -> Self {
+        let (counts, begins) = Default::default();
+        Self { tracer, whole: Stepped::default(), ring: Ring::new(RING_BYTES), counts, begins }
+    }
+
+    /// Makes a step. Returns whether there was one.
+    fn step(&mut self) -> bool {
+        let executed = self.tracer.step().unwrap();
+        let before = self.counts.clone();
+        if let Some(executed) = executed {
+            *self.counts.entry(executed.trace).or_default() += 1;
+            self.whole.executed.push(executed);
+        }
+        for note in self.tracer.take_notes() {
+            self.ring.note(note.clone());
+            self.whole.notes.push(note);
+        }
+        for (trace, bytes) in self.tracer.take_packets() {
+            let count = |counts: &BTreeMap<_, usize>| counts.get(&trace).copied().unwrap_or(0);
+            let around = [count(&before), count(&self.counts)];
+            let packets = self.whole.packets.entry(trace).or_default();
+            let psbs = bytes.windows(PSB.len()).enumerate().filter(|(_, it)| *it == PSB);
+            let offsets = psbs.map(|(at, _)| (packets.len() + at, around));
+            self.begins.entry(trace).or_default().extend(offsets);
+            packets.extend(&bytes);
+            self.ring.packets(trace, &bytes);
+        }
+        executed.is_some()
+    }
+
+    /// Returns the run, and the part of it that the ring has. `is_exact` is whether packets are
+    /// written with their instructions.
+    fn end(mut self, is_exact: bool) -> Both {
+        let (notes, packets) = self.ring.snapshot();
+        let mut ring = Stepped { notes, packets: packets.into_iter().collect(), ..<_>::default() };
+        for (trace, packets) in &ring.packets {
+            let found = ring.decode(*trace).0.len();
+            let executed: Vec<_> = self.of(*trace).collect();
+            let begin = executed.len() - found;
+            let lost = self.whole.packets[trace].len() - packets.len();
+            let psb = self.begins[trace].iter().find(|(offset, _)| *offset >= lost);
+            let [before, after] = psb.map_or([executed.len(); 2], |(_, around)| *around);
+            assert!(!is_exact || (before..=after).contains(&begin), "{trace:?} {before} {begin}");
+            ring.executed.extend(&executed[begin..]);
+        }
+        let is_lost = |trace| self.whole.packets[trace].len() > RING_BYTES;
+        assert!(ring.packets.keys().any(is_lost), "a ring is overwritten");
+        ring.check();
+        Both { whole: self.whole, ring }
+    }
+
+    fn of(&self, trace: TraceId) -> impl Iterator<Item = trace_insntrace::step::Executed> + '_ {
+        self.whole.executed.iter().filter(move |executed| executed.trace == trace).copied()
+    }
+
+    /// Whether a second thread and a child have executed instructions.
+    fn has_all(&self) -> bool {
+        let threads = self.whole.notes.iter().filter_map(|note| match note {
+            Note::Thread { trace, pid, .. } => Some((*trace, *pid)),
+            _ => None,
+        });
+        let count = |trace| self.counts.get(&trace).copied().unwrap_or(0);
+        let threads: Vec<_> = threads.filter(|(trace, _)| count(*trace) > 0).collect();
+        let processes: BTreeSet<_> = threads.iter().map(|(_, pid)| pid).collect();
+        let is_busy = |(trace, _): &&(TraceId, u32)| count(*trace) >= SECOND;
+        let busy: BTreeSet<_> = threads.iter().filter(is_busy).map(|(_, pid)| pid).collect();
+        let several = threads.iter().filter(is_busy).count() > busy.len();
+        self.whole.executed.len() >= ATTACHED && processes.len() > 1 && several
+    }
+}
+
+/// Lines that are not sorted, in a file.
+fn lines() -> NamedTempFile {
+    let mut text = NamedTempFile::new().unwrap();
+    for number in (0..60_u32).map(|number| number * 7919 % 101) {
+        writeln!(text, "line {number}").unwrap();
+    }
+    text
+}
+
+/// Returns the programs that are traced from their begin, with a name and a budget.
+fn commands(lines: &str) -> Vec<(&'static str, Command, Option<u64>)> {
+    let of = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+    };
+    let shell = "trap 'echo got' USR1; kill -USR1 $$; cat $0 | sort; (exit 3); exec cat $0";
+    let applets = "busybox sort $0 | busybox md5sum";
+    vec![
+        ("ls", of("/bin/ls", &["/"]), None),
+        ("sort", of("/usr/bin/sort", &[lines]), None),
+        // Statically linked.
+        ("busybox", of("busybox", &["sh", "-c", applets, lines]), None),
+        ("shell", of("/bin/sh", &["-c", shell, lines]), None),
+        (
+            "python3",
+            of("/usr/bin/python3", &["-I", "-S", "-c", "print(sorted([3, 1, 2]))"]),
+            Some(PYTHON_STEPS),
+        ),
+    ]
+}
+
+/// Traces programs with the step engine, as these options say.
+pub(crate) fn stepped(clock: fn() -> u64) -> impl Iterator<Item = (&'static str, Both)> {
+    let text = lines();
+    let commands = commands(text.path().to_str().unwrap());
+    commands.into_iter().map(move |(name, mut command, budget)| {
+        let _kept = &text;
+        let settings = settings(clock, Engine::Step);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        // Locales take most of the instructions.
+        command.env_clear().env("PATH", "/usr/bin:/bin");
+        let mut tracer = Tracer::start(&mut command, Options { budget, ..settings }).unwrap();
+        let mut running = Running::new(&mut tracer);
+        while running.step() {}
+        let both = running.end(true);
+        assert!(tracer.untraced().is_none(), "{name}");
+        (name, both)
+    })
+}
+
+/// Traces a Python interpreter that runs: its threads, signals and children.
+pub(crate) fn attached(clock: fn() -> u64, engine: Engine) -> Both {
+    let mut program = Killed(python());
+    let mut tracer = Tracer::attach(program.0.id(), settings(clock, engine)).unwrap();
+    let mut running = Running::new(&mut tracer);
+    while !running.has_all() {
+        assert!(running.step(), "it runs until it is killed");
+    }
+    running.tracer.stop().unwrap();
+    while running.step() {}
+    let both = running.end(engine == Engine::Step);
+    assert!(tracer.untraced().is_none());
+    drop(tracer);
+    assert!(program.0.try_wait().unwrap().is_none(), "it continues untraced");
+    let events = both.whole.packets.keys().flat_map(|trace| both.whole.decode(*trace).1);
+    assert!(events.into_iter().any(|event| matches!(event, Event::Interrupted { .. })));
+    both
+}
+
+fn settings(clock: fn() -> u64, engine: Engine) -> Options {
+    Options { engine, clock, psb_bytes: PSB_BYTES, ..options(Writer::new()) }
+}
+
+fn python() -> Child {
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-I", "-S", "-c", THREADS_AND_SIGNALS]).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    child
+}
+
+/// A process that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
