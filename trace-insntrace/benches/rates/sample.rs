@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use trace_insntrace::flow::Image;
 use trace_insntrace::pt::{encode, Packet, Writer};
 
-use crate::packets;
+use crate::decoders::packets;
 use crate::walk::{Odds, Program, Random, Walk, BASE};
 
 /// A trace, and what is required to decode it.

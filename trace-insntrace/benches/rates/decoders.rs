@@ -1,41 +1,18 @@
-//! Measures the decoding and writing of packets and the decoding of instructions, and compares the
-//! times with libipt's.
+//! The decoding and writing of packets and the decoding of instructions, compared with libipt's.
 //!
-//! ```text
-//! cargo bench -p trace-insntrace --bench decode [-- FOLDER [ROUNDS]]
-//! ```
-//!
-//! There are three traces: a walk through a random program, and a run of `sort` under the step
-//! engine, as it is and without the time stamps of its calls, which hardware does not write. With a
-//! folder, the traces are kept there and used again, for programs that count instructions.
-//!
-//! libipt is measured in the same run if its headers are installed (Debian: `libipt-dev`). Times
-//! are CPU times, and in each round our time and libipt's follow each other, so that both have the
-//! same load of the machine.
-
-#[path = "decode/clock.rs"]
-mod clock;
-#[path = "decode/libipt.rs"]
-mod libipt;
-#[path = "decode/sample.rs"]
-mod sample;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#[path = "decode/sort.rs"]
-mod sort;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#[path = "../tests/common/stepped.rs"]
-mod stepped;
-#[path = "../tests/common/walk.rs"]
-mod walk;
+//! Times are CPU times, and in each round our time and libipt's follow each other, so that both
+//! have the same load of the machine.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-use libipt::{Libipt, Part as Theirs};
-use sample::Sample;
 use trace_insntrace::flow::{FlowDecoder, Item, Part};
 use trace_insntrace::pt::{encode, Packet, PacketDecoder};
+
+use crate::clock;
+use crate::libipt::{Libipt, Part as Theirs};
+use crate::sample::{self, Sample};
 
 const ROUNDS: usize = 15;
 
@@ -84,21 +61,18 @@ fn of_flow(sample: &Sample, decode: fn(&mut FlowDecoder, &[u8]) -> u64) -> (Dura
     timed(|| decode(&mut flow, &sample.trace))
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test` only compiles it.
-    if !arguments.iter().any(|argument| argument == "--bench") {
-        return;
-    }
-    let mut others = arguments.iter().filter(|argument| *argument != "--bench");
-    let folder = others.next().map(Path::new);
-    let rounds = others.next().map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
-    for sample in sample::all(folder) {
-        measure(&sample, rounds);
+/// Prints the rates for each sample, and the ratio that all decoders have at least.
+pub(crate) fn run(folder: Option<&Path>, rounds: Option<usize>) {
+    let samples = sample::all(folder);
+    let ratios = samples.iter().flat_map(|sample| measure(sample, rounds.unwrap_or(ROUNDS)));
+    let least = ratios.min_by(f64::total_cmp);
+    if let Some(least) = least {
+        println!("all decoders: at least {least:.2} times as fast as libipt");
     }
 }
 
-fn measure(sample: &Sample, rounds: usize) {
+/// Returns the ratios of decoders to those of libipt.
+fn measure(sample: &Sample, rounds: usize) -> Vec<f64> {
     let (_, instructions) = of_flow(sample, instructions);
     let bits = sample.trace.len() as f64 * 8.0 / instructions as f64;
     println!("{}: {} bytes, {bits:.2} bits an instruction", sample.name, sample.trace.len());
@@ -107,6 +81,7 @@ fn measure(sample: &Sample, rounds: usize) {
         println!("libipt is not installed");
     }
     println!("{:>16} {:>10} {:>8} {:>10} {:>6}", "", "number", "ns each", "libipt ns", "times");
+    let mut ratios = Vec::new();
     for (name, ours, theirs) in ROWS {
         let (mut our_rate, mut their_rate) = (Rate::default(), Rate::default());
         for _ in 0..rounds {
@@ -117,21 +92,26 @@ fn measure(sample: &Sample, rounds: usize) {
                 their_rate.add(time, count);
             }
         }
-        print_row(name, &our_rate, &their_rate, theirs);
+        let ratio = print_row(name, &our_rate, &their_rate, theirs);
+        ratios.extend(ratio.filter(|_| !matches!(theirs, Theirs::Encoder)));
     }
+    ratios
 }
 
-fn print_row(name: &str, ours: &Rate, theirs: &Rate, part: Theirs) {
+/// Returns the ratio to libipt, if it was measured.
+fn print_row(name: &str, ours: &Rate, theirs: &Rate, part: Theirs) -> Option<f64> {
     let of = part.name();
     let nanos = ours.nanos(median(ours.times.clone()));
     if theirs.times.is_empty() {
-        return println!("{name:>16} {:>10} {nanos:>8.2}", ours.count);
+        println!("{name:>16} {:>10} {nanos:>8.2}", ours.count);
+        return None;
     }
     assert_eq!(theirs.count, ours.count, "libipt found as many {name}");
     let ratios = ours.times.iter().zip(&theirs.times);
     let ratio = median(ratios.map(|(ours, theirs)| theirs.div_duration_f64(*ours)).collect());
     let their_nanos = theirs.nanos(median(theirs.times.clone()));
     println!("{name:>16} {:>10} {nanos:>8.2} {their_nanos:>10.2} {ratio:>6.2}  {of}", ours.count);
+    Some(ratio)
 }
 
 fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
@@ -168,7 +148,7 @@ fn packets_taken(trace: &[u8]) -> u64 {
     count
 }
 
-fn packets(trace: &[u8]) -> Vec<Packet> {
+pub(crate) fn packets(trace: &[u8]) -> Vec<Packet> {
     let mut decoder = PacketDecoder::new();
     decoder.push(trace);
     let mut packets = Vec::new();
