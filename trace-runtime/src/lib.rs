@@ -19,6 +19,7 @@ mod untraced_future;
     allow(dead_code, reason = "without tracing, values are type-checked and never encoded")
 )]
 mod value;
+pub mod w3c;
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod forbidden;

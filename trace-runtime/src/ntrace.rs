@@ -55,11 +55,11 @@ pub use crate::{
     __ntrace_nonce as trace_nonce, __ntrace_track as trace_track,
     __ntrace_userspace_object as trace_userspace_object,
 };
+pub use crate::{w3c, Clock, TraceState};
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use crate::{
     Arg, ArgValue, BlobType, InstantScope, Koid, ObjectType, Pointer, Timestamp, Track,
 };
-pub use crate::{Clock, TraceState};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
 
