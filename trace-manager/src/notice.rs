@@ -29,6 +29,12 @@ pub enum Notice {
         /// Its size in bytes, or the error.
         result: Result<u64, String>,
     },
+    /// A part of an archive that is cut has its name. The last one has no notice: it is complete
+    /// after the end.
+    Part {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A provider gets a new buffer, because its sessions changed and its mode or its version
     /// permits no change while it records. The trace has an event `recording interrupted`.
     Restart {

@@ -86,3 +86,34 @@ fn a_command_gets_the_last_part_of_an_archive() {
     wait_until("the command runs", || text().ends_with('\n'));
     assert_eq!(PathBuf::from(text().trim_end()), daemon.path("errors.1.fxt"));
 }
+
+/// Each part has its name when the command runs, also the last one.
+#[test]
+fn a_command_runs_for_each_part_of_an_archive() {
+    let daemon = Daemon::with_config(
+        "[session.all]\nrotate = '100ms'\n\
+         trigger = ['part:run:test -s \"$1\" && echo \"$1\" >> \"$(dirname \"$1\")/parts\"']\n",
+    );
+    wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
+    let parts = || std::fs::read_to_string(daemon.path("parts")).unwrap_or_default();
+    while parts().lines().count() < 3 {
+        meet(&daemon, "log");
+    }
+    let results = daemon.json(&["stop", "all"]);
+    let expected: Vec<&str> =
+        results["parts"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
+    wait_until("the last command runs", || parts().lines().count() == expected.len());
+    assert_eq!(parts().lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_trigger_of_parts_requires_an_archive_that_is_cut() {
+    let daemon = Daemon::start();
+    let start = |options: &[&str]| {
+        daemon.run(&[&["start", "-o", "a.fxt", "--trigger", "part:run:true"], options].concat())
+    };
+    let run = start(&[]);
+    assert!(run.code() != 0 && run.stderr().contains("an archive that is cut"), "{run:?}");
+    let run = start(&["--rotate", "1m"]);
+    assert!(run.code() != 0 && run.stderr().contains("its own configuration"), "{run:?}");
+}

@@ -234,14 +234,14 @@ pub(crate) struct SessionArgs {
 
     /// Act on a condition; repeatable. CONDITION is alert:NAME (or NAME, with an ACTION),
     /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER, optionally with
-    /// ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC, or signal:USR1 or USR2. A
-    /// duration of a traced future is that of the operation, not of its polls. Actions: `snapshot`
-    /// writes the records so far to FILE with `-snapshot-` and the time in its name, as SIGUSR1
-    /// does at once; `stop` ends the recording, and the COMMAND of `trace record` continues; `exit`
-    /// or `exit=STATUS` ends both; with `status=STATUS` `trace record` exits with it if COMMAND
-    /// succeeds; `run:COMMAND`, which is last, runs a command of the shell, whose `$1` is the
-    /// archive's path. `keep=N` and `min-interval=TIME` are limits of this trigger [default action:
-    /// snapshot]
+    /// ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC, signal:USR1 or USR2, or
+    /// part with --rotate, whose only action is `run`. A duration of a traced future is that of the
+    /// operation, not of its polls. Actions: `snapshot` writes the records so far to FILE with
+    /// `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends the recording,
+    /// and the COMMAND of `trace record` continues; `exit` or `exit=STATUS` ends both; with
+    /// `status=STATUS` `trace record` exits with it if COMMAND succeeds; `run:COMMAND`, which is
+    /// last, runs a command of the shell, whose `$1` is the archive's path. `keep=N` and
+    /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
     #[arg(long = "trigger", value_name = "CONDITION[:ACTION...]", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<TriggerRule>,
 

@@ -1,6 +1,7 @@
 //! The archive sink: writes records in order, and reports its progress to the guard.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -205,6 +206,11 @@ impl ArchiveSink {
         self.writer.cut(words, rate);
         self.last_section = None;
         self.has_records = false;
+    }
+
+    /// Returns the paths of the parts that got their names since the last call.
+    pub(crate) fn take_new_parts(&self) -> Vec<PathBuf> {
+        self.writer.take_new_parts()
     }
 
     /// Repeats a provider's opening and durable records at the beginning of a part. `reported`

@@ -167,6 +167,11 @@ impl ArchiveWriter {
         self.push(Block { words, start: 0, info });
     }
 
+    /// Returns the paths of the parts that got their names since the last call.
+    pub(super) fn take_new_parts(&self) -> Vec<PathBuf> {
+        self.parts.take_new()
+    }
+
     /// Returns the size of the present part in bytes. Some of them may not be written yet.
     pub(crate) fn part_bytes(&self) -> u64 {
         self.pushed - self.part_start

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -102,6 +102,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             Notice::Snapshot { path, causes, result: Ok(_) } => {
                 commands.on_snapshot(&causes, &path);
             }
+            Notice::Part { path } => commands.on_part(&path),
             Notice::Snapshot { result: Err(_), .. } | Notice::Alert { .. } => {}
         }
     }
@@ -113,6 +114,8 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     if let Some(reason) = guard_failure {
         summary.guard_failure = Some(reason.to_owned());
     }
+    let parts: Vec<PathBuf> = summary.parts.iter().map(PathBuf::from).collect();
+    commands.on_last_parts(&parts);
     if summary.failure.is_none() {
         let (alert, condition) = (summary.stopped_by.clone(), summary.stopped_by_condition.clone());
         if let Some(cause) = Cause::either(alert, condition) {

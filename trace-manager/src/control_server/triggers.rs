@@ -16,6 +16,9 @@ pub(super) fn check_rules(config: &TraceConfig, is_own: bool) -> Result<(), Stri
     if rules.iter().any(|rule| rule.actions.snapshot) && config.output == Output::Descriptor {
         return Err("snapshots of triggers require a directory as the output".to_owned());
     }
+    if rules.iter().any(|rule| rule.condition == Condition::Part) && !config.rotation.is_cut() {
+        return Err("the trigger 'part' requires an archive that is cut: use 'rotate'".to_owned());
+    }
     rules.iter().try_for_each(|rule| check_rule(rule, config.detached, is_own))
 }
 

@@ -21,7 +21,10 @@ impl Notice {
             | Self::Started
             | Self::Stopping { .. }
             | Self::GuardFailed { .. } => true,
-            Self::Alert { .. } | Self::Snapshot { .. } | Self::Restart { .. } => false,
+            Self::Alert { .. }
+            | Self::Snapshot { .. }
+            | Self::Part { .. }
+            | Self::Restart { .. } => false,
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct CompletedParts(Arc<Mutex<Completed>>);
 struct Completed {
     /// Those that are kept, oldest first.
     parts: VecDeque<Arc<CompletedPart>>,
+    /// The paths of those that [`CompletedParts::take_new`] has not returned.
+    new: Vec<PathBuf>,
     /// The number of removed ones.
     removed: u64,
     /// The number of parts that are kept.
@@ -95,8 +97,14 @@ impl CompletedParts {
     /// Adds a part. Removes the oldest parts beyond the limit.
     pub(crate) fn add(&self, part: CompletedPart) {
         let mut completed = self.lock();
+        completed.new.push(part.place.path());
         completed.parts.push_back(Arc::new(part));
         completed.remove_oldest();
+    }
+
+    /// Returns the paths of the parts since the last call.
+    pub(crate) fn take_new(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.lock().new)
     }
 
     /// Removes all parts.
@@ -213,6 +221,7 @@ mod tests {
         assert_eq!(files(directory.path()), ["5", "6"]);
         let (paths, removed) = parts.get();
         assert_eq!((paths.len(), removed), (2, 4));
+        assert_eq!((parts.take_new().len(), parts.take_new().len()), (6, 0));
     }
 
     /// The third part could not be renamed.

@@ -5,6 +5,7 @@
 //! that a provider has not handed over at the cut are in a later part, and so are its reports of
 //! losses: all parts together report each loss once.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use trace_protocol::archive::{ClockSample, Identity};
@@ -84,6 +85,14 @@ impl Recording {
         let step = self.rotator.as_mut()?.step(bytes, now);
         // The last records of a provider that has left need its opening, which is in this part.
         step.filter(|step| *step == RotationStep::Flush || self.finishing == 0)
+    }
+
+    /// Returns the paths of the parts that got their names since the last call.
+    pub(crate) fn take_new_parts(&self) -> Vec<PathBuf> {
+        match self.rotator {
+            Some(_) => self.outputs.archive.take_new_parts(),
+            None => Vec::new(),
+        }
     }
 
     /// Ends the present part of the archive, and begins the next one. All copies are checked before

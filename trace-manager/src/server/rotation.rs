@@ -2,6 +2,7 @@
 
 use super::state::EventLoop;
 use crate::machine::{Input, SessionNumber};
+use crate::notice::Notice;
 use crate::recording::RotationStep;
 
 impl EventLoop {
@@ -14,6 +15,14 @@ impl EventLoop {
                 Some(RotationStep::Cut) => self.cut(session),
                 None => {}
             }
+            self.announce_parts(session);
+        }
+    }
+
+    fn announce_parts(&self, session: SessionNumber) {
+        let Some(active) = self.active.get(&session) else { return };
+        for path in active.recording.take_new_parts() {
+            active.alerts.notices.send(Notice::Part { path });
         }
     }
 

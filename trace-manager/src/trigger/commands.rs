@@ -13,7 +13,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use rustix::process::{kill_process_group, waitid, Pid, Signal, WaitId, WaitidOptions};
 
-use super::{Cause, TriggerRule};
+use super::{Cause, Condition, TriggerRule};
 
 /// The most commands that wait for the one that runs.
 const MAX_WAITING: usize = 16;
@@ -28,6 +28,8 @@ pub struct TriggerCommands {
     rules: Vec<TriggerRule>,
     jobs: Sender<Job>,
     runner: Arc<Runner>,
+    /// The newest part whose commands were added.
+    last_part: Mutex<Option<PathBuf>>,
 }
 
 /// Ends the commands of a session.
@@ -75,7 +77,7 @@ impl TriggerCommands {
             let thread = thread::Builder::new().name("trace-run".to_owned());
             thread.spawn(move || runner.run_all(&receiver))?;
         }
-        Ok(Self { rules, jobs, runner })
+        Ok(Self { rules, jobs, runner, last_part: Mutex::default() })
     }
 
     /// Returns a handle that ends the commands, also after this is dropped.
@@ -109,6 +111,23 @@ impl TriggerCommands {
     pub fn on_end(&self, cause: &Cause, archive: &Path) {
         let of_end = |rule: &&TriggerRule| rule.ends_session() && rule.cause() == *cause;
         self.rules.iter().filter(of_end).for_each(|rule| self.add(rule, archive));
+    }
+
+    /// Adds the commands for a part of the archive that has its name. Any number of them waits: the
+    /// session keeps the parts, or removes them before.
+    pub fn on_part(&self, part: &Path) {
+        let of_part = |rule: &&TriggerRule| rule.condition == Condition::Part;
+        self.rules.iter().filter(of_part).for_each(|rule| self.add(rule, part));
+        *self.last_part.lock().unwrap_or_else(PoisonError::into_inner) = Some(part.to_owned());
+    }
+
+    /// Adds the commands for those of all parts that came after the last one of
+    /// [`on_part`](Self::on_part). `parts` are in the order of time.
+    pub fn on_last_parts(&self, parts: &[PathBuf]) {
+        let last = self.last_part.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = last.and_then(|last| parts.iter().rposition(|part| *part == last));
+        let rest = parts.get(known.map_or(0, |known| known + 1)..).unwrap_or_default();
+        rest.iter().for_each(|part| self.on_part(part));
     }
 
     /// Returns the triggers whose commands run on a snapshot. Those of triggers that end the
@@ -293,6 +312,24 @@ mod tests {
         assert!(stopper.wait(PATIENCE));
         let reported: Vec<String> = reported.try_iter().collect();
         assert_eq!(reported, ["the command of drop failed: exit status: 3"]);
+    }
+
+    #[test]
+    fn a_command_runs_once_for_each_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let parts: Vec<PathBuf> =
+            (1..=20).map(|number| directory.path().join(format!("a.{number}.fxt"))).collect();
+        parts.iter().for_each(|part| std::fs::write(part, "").unwrap());
+        let rule: TriggerRule = "part:run:echo \"$1\" >>\"${1%/*}/log\"".parse().unwrap();
+        let commands = TriggerCommands::start(&[rule], |message| panic!("{message}")).unwrap();
+        parts.iter().take(18).for_each(|part| commands.on_part(part));
+        commands.on_last_parts(parts.get(10..).unwrap());
+        let stopper = commands.stopper();
+        drop(commands);
+        assert!(stopper.wait(PATIENCE));
+        let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+        let lines: Vec<PathBuf> = log.lines().map(PathBuf::from).collect();
+        assert_eq!(lines, parts);
     }
 
     /// There is no thread that could end.

@@ -27,6 +27,8 @@ pub enum Condition {
     Log(LogLevel),
     /// `drop`: records are dropped.
     Drop,
+    /// `part`: a part of an archive that is cut has its name.
+    Part,
     /// `death`: the command of `trace record` is ended by a signal or a panic.
     Death,
     /// `every:TIME`: the time since the session's start is a multiple of this one.
@@ -173,7 +175,7 @@ impl Series<'_> {
 }
 
 fn is_bare(word: &str) -> bool {
-    matches!(word, "drop" | "death")
+    matches!(word, "drop" | "death" | "part")
 }
 
 impl FromStr for Condition {
@@ -188,7 +190,8 @@ impl FromStr for Condition {
         match (word, rest) {
             ("drop", "") => Ok(Self::Drop),
             ("death", "") => Ok(Self::Death),
-            ("drop" | "death", rest) => Err(no_action(rest)),
+            ("part", "") => Ok(Self::Part),
+            ("drop" | "death" | "part", rest) => Err(no_action(rest)),
             ("alert", name) => alert(name),
             ("duration", rest) => rest.parse().map(Self::Duration),
             ("counter", rest) => rest.parse().map(Self::Counter),
@@ -289,6 +292,7 @@ impl fmt::Display for Condition {
             Self::Counter(counter) => write!(f, "counter:{counter}"),
             Self::Log(level) => write!(f, "log:{level}"),
             Self::Drop => f.write_str("drop"),
+            Self::Part => f.write_str("part"),
             Self::Death => f.write_str("death"),
             Self::Every(time) => write!(f, "every:{}", text_of(*time)),
             Self::At(time) => write!(f, "at:{time}"),
@@ -337,6 +341,7 @@ mod tests {
             "log:error",
             "drop",
             "death",
+            "part",
             "every:600s",
             "at:03:30",
             "signal:USR1",

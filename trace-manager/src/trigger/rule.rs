@@ -37,8 +37,8 @@ pub struct TriggerActions {
     pub exit: Option<u8>,
     /// The caller exits with this status at the end, if the recorded command succeeds.
     pub status: Option<u8>,
-    /// A command of the shell. Its parameter `$1` is the path of the snapshot, or of the archive if
-    /// the trigger stops the session.
+    /// A command of the shell. Its parameter `$1` is the path of the snapshot, of the archive if
+    /// the trigger stops the session, or of the part for [`Condition::Part`].
     pub run: Option<String>,
 }
 
@@ -80,6 +80,9 @@ impl TriggerRule {
     /// Adds the snapshot that the other actions imply. Fails if parts contradict each other.
     fn complete(mut self) -> Result<Self, String> {
         let TriggerActions { snapshot, exit, status, run, .. } = &self.actions;
+        if self.condition == Condition::Part {
+            return self.check_part();
+        }
         if exit.is_some() && status.is_some() {
             return Err(format!("'{self}' has two exit statuses: use 'exit' or 'status'"));
         }
@@ -90,6 +93,21 @@ impl TriggerRule {
             return Err(format!("'{self}' limits snapshots, but takes none: add 'snapshot'"));
         }
         Ok(self)
+    }
+
+    /// Fails if a trigger of parts has another action than a command.
+    fn check_part(self) -> Result<Self, String> {
+        let TriggerActions { snapshot, stop, exit, status, run } = &self.actions;
+        let has_others = *snapshot || *stop || exit.is_some() || status.is_some();
+        let has_limits = self.keep.is_some() || self.min_interval.is_some();
+        match run {
+            Some(_) if !has_others && !has_limits => Ok(self),
+            _ => {
+                Err("the trigger 'part' has a command, and nothing else: use 'part:run:COMMAND', \
+                      or 'alert:part' for an alert of this name"
+                    .to_owned())
+            }
+        }
     }
 }
 
@@ -240,6 +258,8 @@ mod tests {
 
     #[test]
     fn a_command_is_the_rest_of_the_text() {
+        let part = rule("part:run:true").actions;
+        assert!(!part.snapshot && part.run.is_some());
         let run = rule("at:03:30:run:sh -c 'echo a:b:stop'");
         assert_eq!(run.condition.to_string(), "at:03:30");
         assert_eq!(run.actions.run.as_deref(), Some("sh -c 'echo a:b:stop'"));
@@ -271,6 +291,9 @@ mod tests {
             ("drop:exit=256", "'256' is not an exit status"),
             ("drop:min-interval=soon", "'soon' is not a time"),
             ("drop:run: ", "has no command"),
+            ("part", "use 'part:run:COMMAND'"),
+            ("part:stop", "use 'part:run:COMMAND'"),
+            ("part:keep=3:run:true", "use 'part:run:COMMAND'"),
             ("job:run:done:snapshot", "requires 'alert:' before its name"),
             ("job:snapshot:run:true", "use 'alert:job:snapshot:run:true'"),
             ("log:slow:snapshot", "'slow' is not a log level"),

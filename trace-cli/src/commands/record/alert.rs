@@ -42,6 +42,10 @@ pub(super) fn report(
             crate::say(&format!("{}no snapshot: {error}", prefix(causes)));
             None
         }
+        Notice::Part { path } => {
+            commands.on_part(path);
+            None
+        }
         Notice::GuardFailed { reason } => {
             crate::say(&format!(
                 "the guard will not complete the archive if this command is killed: {reason}"

@@ -59,6 +59,11 @@ impl Commands {
         }
     }
 
+    /// Runs the commands for a part of the archive. Parts are not compressed.
+    pub(super) fn on_part(&self, path: &Path) {
+        self.commands.on_part(path);
+    }
+
     /// Runs the remaining commands: no archive changes any more. `output` is the archive. Waits for
     /// the end of all. Returns the exit code if the recorded command has ended meanwhile, or a
     /// signal has ended the commands.
@@ -73,6 +78,7 @@ impl Commands {
         if let Some(deferred) = &self.deferred {
             self.run_deferred(deferred.get(), summary);
         }
+        self.commands.on_last_parts(&summary.parts);
         if let (Some(cause), Ok(_)) = (&summary.stopped_by, &summary.archive) {
             let path = summary.parts.last().map_or(output, PathBuf::as_path);
             self.commands.on_end(cause, path);

@@ -48,6 +48,10 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
             );
         }
     }
+    let is_part = |rule: &TriggerRule| rule.condition == Condition::Part;
+    if args.session.triggers.iter().any(is_part) {
+        check_part(args)?;
+    }
     let is_death = |rule: &TriggerRule| rule.condition == Condition::Death;
     if args.command.is_empty() && args.session.triggers.iter().any(is_death) {
         bail!("the trigger 'death' requires COMMAND{HINT}trace record -- COMMAND");
@@ -56,6 +60,20 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     triggers
         .filter_map(|rule| too_frequent(rule, args.session.min_interval))
         .for_each(|it| say(&it));
+    Ok(())
+}
+
+/// Refuses the trigger `part` without parts that this command writes.
+fn check_part(args: &RecordArgs) -> Result<()> {
+    if args.session.rotate.is_empty() {
+        bail!("the trigger 'part' requires an archive that is cut{HINT}use --rotate 64M");
+    }
+    if args.attach.is_some() {
+        bail!(
+            "the trigger 'part' requires trace record without --attach{HINT}add it to a session of \
+             the daemon's configuration"
+        );
+    }
     Ok(())
 }
 
