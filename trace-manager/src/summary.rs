@@ -195,7 +195,8 @@ pub struct ProviderSummary {
     pub left_after: Duration,
     /// Whether it replied to Start.
     pub answered_start: bool,
-    /// Whether it replied to the last Stop.
+    /// Whether it replied to the last Stop, or, if it continues for other sessions, to the message
+    /// by which this one left it.
     pub answered_stop: bool,
     /// The size of its last buffer in bytes.
     pub buffer_size: u64,

@@ -152,6 +152,8 @@ impl EventLoop {
     pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
         while self.pass_on_oldest(id) {}
         let replies = self.coordinator.tracee(id).map(Tracee::replies).unwrap_or_default();
+        // It gets no Stop, but the categories of the others.
+        let replies = Replies { stop: end == End::Terminated, ..replies };
         let departure = self.departure_with(replies, end);
         let (Some(collection), Some(active)) =
             (&mut self.collection, self.active.get_mut(&session))

@@ -48,6 +48,7 @@ fn a_shared_circular_session_is_not_interrupted_by_others() {
         program.run(500);
         let (archive, summary) = other.end();
         assert_eq!((summary.lost(), archive.has_note(INTERRUPTED)), (0, false), "{mode:?}");
+        assert!(summary.providers[0].answered_stop, "{mode:?}");
     }
     let recorded = program.end();
     let (archive, summary) = recorder.end();
