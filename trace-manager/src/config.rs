@@ -230,6 +230,14 @@ impl SessionConfig {
             || self.rules.iter().any(|rule| rule.actions.snapshot)
     }
 
+    /// Returns the size in bytes of the copy of a buffer for a snapshot of a trigger; 0 if there
+    /// are none, or if buffers are read while they are recorded.
+    pub(crate) fn copied_size(&self) -> usize {
+        let copies = self.takes_snapshots() && self.provider_mode() != BufferingMode::Streaming;
+        let size = if copies { self.buffer_size } else { 0 };
+        usize::try_from(size).unwrap_or(usize::MAX)
+    }
+
     pub(crate) fn provider_config(&self) -> ProviderConfig {
         ProviderConfig {
             mode: self.provider_mode(),

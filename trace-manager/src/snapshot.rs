@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
-use trace_protocol::free_spare_pages;
 use trace_protocol::words::as_bytes;
+use trace_protocol::{free_spare_pages, prepare_spare_pages};
 
 pub(crate) use names::SnapshotNames;
 
@@ -91,16 +91,19 @@ pub(crate) struct WrittenSnapshots {
 
 impl Snapshots {
     /// Starts the thread. When a snapshot is finished, it wakes the loop and notifies the caller.
+    /// `copied` is the size in bytes of a copy for which memory is prepared; 0 for none.
     pub(crate) fn spawn(
         waker: Waker,
         notices: NoticeSender,
         limits: KeepLimits,
+        copied: usize,
     ) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
         let (done, finished) = crossbeam_channel::unbounded();
         let builder = thread::Builder::new().name("trace-snapshot".to_owned());
         let thread = builder.spawn(move || {
             lower_priority();
+            prepare_spare_pages(copied);
             work(&to_do, &done, &waker, &notices, &limits)
         })?;
         Ok(Self { jobs, finished, thread })

@@ -35,7 +35,7 @@ fn recording_with(config: SessionConfig, path: &Path, collection: &Collection) -
     let (waker, spares) = (Waker::new().unwrap(), collection.spares().clone());
     let output = ArchiveOutput::create_file(path).unwrap();
     let archive = ArchiveSink::begin(output, None, None, Arc::default(), spares.clone()).unwrap();
-    let snapshots = Snapshots::spawn(waker, NoticeSender::new().0, Default::default()).unwrap();
+    let snapshots = Snapshots::spawn(waker, NoticeSender::new().0, Default::default(), 0).unwrap();
     let sinks = Sinks::new(archive, &SessionConfig::default(), Vec::new(), &spares);
     Recording::begin(1, config, sinks, snapshots, spares, &mut ClockSample::now())
 }

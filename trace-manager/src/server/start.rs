@@ -34,7 +34,7 @@ impl EventLoop {
         let StartRequest { config, output, sinks, guard, path, notices, discarded, .. } = request;
         let (shared, done, waker) = (request.shared, request.done, self.inbox.waker.clone());
         let (limits, keep) = (config.snapshots, config.keep_limits());
-        let snapshots = Snapshots::spawn(waker, notices.clone(), keep);
+        let snapshots = Snapshots::spawn(waker, notices.clone(), keep, config.copied_size());
         let is_guarded = guard.is_some();
         let handle =
             guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.all_categories()));

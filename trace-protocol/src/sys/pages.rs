@@ -12,6 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// Bytes of a large page.
 const LARGE: usize = 2 << 20;
 
+/// The least number of words of a copy for which there are pages of its own.
+pub(crate) const LEAST: usize = (4 << 20) / 8;
+
 /// The most bytes of mappings that wait to be used again.
 const SPARE: usize = 66 << 20;
 
@@ -104,6 +107,23 @@ fn try_spares() -> Option<MutexGuard<'static, Spares>> {
     }
 }
 
+/// Prepares memory for a copy of this many bytes, whose pages are present: the first copy then has
+/// no page fault. Has no effect if copies of this size have no pages of their own, or there is no
+/// memory.
+pub fn prepare_spare(bytes: usize) {
+    if bytes / 8 < LEAST || bytes > SPARE - LARGE {
+        return;
+    }
+    let capacity = (bytes / 8).next_multiple_of(LARGE / 8);
+    let Ok(mapping) = Mapping::new(capacity) else { return };
+    mapping.populate();
+    let mut spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+    let beyond = spares.keep(mapping, SPARE);
+    drop(spares);
+    // Outside of the lock.
+    drop(beyond);
+}
+
 /// Frees the memory of copies that waits to be used again.
 pub fn free_spares() {
     let spares = std::mem::take(&mut SPARES.lock().unwrap_or_else(PoisonError::into_inner).0);
@@ -158,6 +178,14 @@ impl Mapping {
         let filled = self.capacity * 8 / LARGE * LARGE;
         // SAFETY: the range is within the mapping, and the advice changes no contents.
         unsafe { libc::madvise(self.words.as_ptr().cast(), filled, libc::MADV_HUGEPAGE) };
+    }
+
+    /// Makes the pages of the words present (`MADV_POPULATE_WRITE`, Linux 5.14). Returns whether
+    /// they are.
+    fn populate(&self) -> bool {
+        let (start, size) = (self.words.as_ptr().cast(), self.capacity * 8);
+        // SAFETY: the range is within the mapping, and its contents stay.
+        unsafe { libc::madvise(start, size, libc::MADV_POPULATE_WRITE) == 0 }
     }
 }
 
@@ -229,6 +257,29 @@ mod tests {
             let own = (length * 8).div_ceil(LARGE);
             assert_eq!(found[..own], expected[..own], "{length}");
         }
+    }
+
+    /// Returns the page faults of the calling thread.
+    fn faults() -> i64 {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+        // SAFETY: `usage` has space for the result.
+        let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+        assert_eq!(result, 0);
+        // SAFETY: getrusage(2) succeeded, so all fields are set.
+        unsafe { usage.assume_init() }.ru_minflt
+    }
+
+    #[test]
+    fn prepared_pages_are_present() {
+        let words = 2 * LARGE / 8;
+        let mapping = Mapping::new(words).unwrap();
+        if !mapping.populate() {
+            return eprintln!("skipped: the kernel cannot populate pages");
+        }
+        let mut pages = Pages::of(mapping, words);
+        let before = faults();
+        pages.words_mut().fill(1);
+        assert_eq!(faults() - before, 0);
     }
 
     #[test]

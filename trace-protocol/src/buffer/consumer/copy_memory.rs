@@ -1,9 +1,6 @@
 //! Memory for copies of buffers.
 
-use crate::sys::pages::Pages;
-
-/// The least number of words for which memory has large pages.
-const LEAST: usize = (4 << 20) / 8;
+use crate::sys::pages::{Pages, LEAST};
 
 /// Memory for words, of which a copy of several MiB has large pages.
 #[derive(Debug)]
