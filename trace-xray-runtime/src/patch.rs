@@ -102,7 +102,7 @@ impl Patcher {
     }
 
     /// Turns the sleds on of each function whose trace point is on, and those of the others off.
-    /// After an error it is not tried again before something changes.
+    /// After an error it is not tried again before something changes. All other sleds are patched.
     ///
     /// The object must be loaded.
     ///
@@ -121,6 +121,8 @@ impl Patcher {
         let mut patched = Patched::NONE;
         let mut switches = Vec::new();
         let mut is_new = false;
+        // After an error the others are patched, too: a sled must not stay on.
+        let mut result = Ok(());
         for (index, (function, on)) in self.functions.iter().zip(wanted.iter().copied()).enumerate()
         {
             patched.functions += u64::from(on);
@@ -131,7 +133,11 @@ impl Patcher {
                     continue;
                 };
                 if on && state == State::Original {
-                    text.write(sled.address + 1, sled.prepared.get(1..).unwrap_or_default())?;
+                    let bytes = sled.prepared.get(1..).unwrap_or_default();
+                    if let Err(error) = text.write(sled.address + 1, bytes) {
+                        result = result.and(Err(error));
+                        continue;
+                    }
                     is_new = true;
                 }
                 patched.sleds += u64::from(on);
@@ -143,8 +149,6 @@ impl Patcher {
         if is_new {
             sys::synchronize_code();
         }
-        // After an error the others are switched, too: a sled must not stay on.
-        let mut result = Ok(());
         for (sled, on) in switches {
             let (index, byte) = sled.kind.switch(on);
             result = result.and(text.write(sled.address + index as u64, &[byte]));

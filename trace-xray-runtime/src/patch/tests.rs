@@ -1,6 +1,7 @@
 //! Patching of a library whose functions run meanwhile.
 
 use std::ffi::CString;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,6 +71,51 @@ fn a_tail_exit_before_a_conditional_jump_is_refused() {
         assert_eq!(state(Kind::TailExit, jump), None, "{jump:x?}");
         assert_eq!(state(Kind::Entry, jump), Some(State::Original), "{jump:x?}");
     }
+}
+
+/// Returns the address of a page with a sled that cannot be written: it is shared, and its file was
+/// opened for reading.
+fn unwritable_page() -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("page");
+    let mut page = Kind::Entry.original().to_vec();
+    page.resize(4096, 0);
+    std::fs::write(&path, page).unwrap();
+    let file = std::fs::File::open(path).unwrap();
+    let access = libc::PROT_READ | libc::PROT_EXEC;
+    let (anywhere, shared) = (std::ptr::null_mut(), libc::MAP_SHARED);
+    // SAFETY: the mapping is new, and stays.
+    let page = unsafe { libc::mmap(anywhere, 4096, access, shared, file.as_raw_fd(), 0) };
+    assert_ne!(page, libc::MAP_FAILED, "{}", io::Error::last_os_error());
+    page.expose_provenance() as u64
+}
+
+#[test]
+fn sleds_are_turned_off_although_another_cannot_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = compile(directory.path());
+    load(&path);
+    let mut patcher = patcher(&path);
+    let mut wanted = vec![true; patcher.functions.len()];
+    patcher.patch_to(&wanted).unwrap();
+    let states = |patcher: &Patcher| {
+        let others = patcher.functions.iter().enumerate().skip(1);
+        let sleds = others.flat_map(|(index, function)| {
+            let sleds = function.sleds.iter();
+            sleds.map(move |(address, kind)| patcher.sled(index, *address, *kind).unwrap().state())
+        });
+        sleds.collect::<Vec<_>>()
+    };
+    assert!(states(&patcher).iter().all(|state| *state == Some(State::On)));
+    let page = unwritable_page();
+    patcher.object.text.push(page..page + 4096);
+    let address = page.wrapping_sub(patcher.object.base);
+    patcher.functions[0].sleds.insert(0, (address, Kind::Entry));
+    wanted[1..].fill(false);
+    patcher.patch_to(&wanted).unwrap_err();
+    assert!(states(&patcher).iter().all(|state| *state == Some(State::Off)));
+    let patched = patcher.patched();
+    assert_eq!(patched.sleds, patcher.functions[0].sleds.len() as u64 - 1);
 }
 
 /// `PATCH_ROUNDS` is how often all sleds are turned on and off.
