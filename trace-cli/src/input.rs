@@ -17,7 +17,7 @@ use trace_convert::tef;
 use trace_format::Reader;
 use trace_input::{decompress, json_shift, START_BYTES};
 use trace_protocol::buffer::saved::buffer_path;
-use trace_xray::fxt::{has_own_ids, log_of_yaml, Fdr};
+use trace_xray::fxt::{log_of_yaml, map_id, Fdr};
 use trace_xray::map::Map;
 
 use crate::message::{say, HINT};
@@ -80,8 +80,8 @@ pub(crate) struct Input {
     pub(crate) shift: u64,
     /// Whether notes about the input are printed. A second pass prints none.
     pub(crate) has_notes: bool,
-    /// Whether it is an XRay log whose functions have ids of its own map.
-    pub(crate) has_own_ids: bool,
+    /// The id of the own map of an XRay log.
+    pub(crate) map_id: Option<u64>,
 }
 
 impl Input {
@@ -91,11 +91,11 @@ impl Input {
         let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
         read.with_context(|| format!("cannot read {}", path.display()))?;
         let kind = InputKind::detect(&start);
-        let has_own_ids = kind == Some(InputKind::Xray) && has_own_ids(&start);
+        let map_id = map_id(&start).filter(|_| kind == Some(InputKind::Xray));
         let bytes = Box::new(io::Cursor::new(start).chain(input));
         match kind {
             Some(InputKind::Json) => Self::json(path, bytes),
-            _ => Ok(Self { kind, bytes, shift: 0, has_notes: true, has_own_ids }),
+            _ => Ok(Self { kind, bytes, shift: 0, has_notes: true, map_id }),
         }
     }
 
@@ -105,14 +105,14 @@ impl Input {
         if is_file(path) {
             let open = || open_bytes(path, |file| Box::new(file)).map_err(io::Error::other);
             let shift = json_shift(open);
-            return Ok(Self { kind, bytes, shift, has_notes: true, has_own_ids: false });
+            return Ok(Self { kind, bytes, shift, has_notes: true, map_id: None });
         }
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         copy_to(path, bytes, &copy, temporary_file_error)?;
         let open = || copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
         let shift = json_shift(open);
         let bytes = Box::new(open()?);
-        Ok(Self { kind, bytes, shift, has_notes: true, has_own_ids: false })
+        Ok(Self { kind, bytes, shift, has_notes: true, map_id: None })
     }
 
     /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
@@ -132,7 +132,7 @@ impl Input {
             let (log, own) = log.with_context(|| format!("cannot read {}", path.display()))?;
             return Ok((log, xray::names_of_yaml(own, self.has_notes)?));
         }
-        let map = xray::names(path, self.has_notes, self.has_own_ids)?;
+        let map = xray::names(path, self.has_notes, self.map_id)?;
         let mut copy = tempfile::tempfile().with_context(temporary_file_error)?;
         copy_to(path, self.bytes, &copy, temporary_file_error)?;
         copy.rewind().with_context(temporary_file_error)?;
@@ -149,7 +149,7 @@ impl Input {
                 tef::Document { lenient, shift, report_omitted_backtraces }.open(self.bytes)
             }
             Some(InputKind::Xray) => {
-                let map = xray::names(path, self.has_notes, self.has_own_ids)?;
+                let map = xray::names(path, self.has_notes, self.map_id)?;
                 Fdr { map }.open(self.bytes)
             }
             Some(InputKind::XrayYaml) => {

@@ -89,6 +89,7 @@ fn log(calls: u64) -> Vec<u8> {
         nonstop_tsc: true,
         cycle_frequency: 2_000_000_000,
         buffer_size: 256 << 10,
+        map_id: 0,
     };
     let anchor = Anchor { tsc: 0, time: Duration::ZERO };
     let mut log = Log::new(Vec::new(), header, anchor).expect("memory can be written");

@@ -32,7 +32,7 @@ mod translator;
 
 pub use error::ExportError;
 pub use export::{export, export_with, Archive, Exported, Options};
-pub use input::{has_own_ids, log_of_yaml, Fdr, FdrYaml};
+pub use input::{log_of_yaml, map_id, Fdr, FdrYaml};
 pub use payload::record as record_of_payload;
 pub use process::Process;
 pub use translator::Translator;

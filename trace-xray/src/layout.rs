@@ -61,8 +61,9 @@ pub mod header {
     pub type CycleFrequency = At<u64, 8>;
     /// The size of each thread buffer in bytes.
     pub type BufferSize = At<u64, 16>;
-    /// Unused.
-    pub type Reserved = At<u64, 24>;
+    /// The id of the map with the names of functions, in a log of this project. Other writers leave
+    /// it 0, and LLVM's tools ignore it.
+    pub type MapId = At<u64, 24>;
 
     /// The flags of a little-endian log.
     pub mod little {

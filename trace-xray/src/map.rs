@@ -121,6 +121,13 @@ impl Map {
         self.build_id.as_deref()
     }
 
+    /// Returns the id of the map of a log, which is a build id of 8 bytes. The
+    /// [header](crate::Header::map_id) of its log has the same.
+    #[must_use]
+    pub fn id(&self) -> Option<u64> {
+        Some(u64::from_be_bytes(self.build_id()?.try_into().ok()?))
+    }
+
     /// Checks that the map belongs to a program.
     ///
     /// If both have build ids, these must be equal. Otherwise the functions must be at the

@@ -36,6 +36,9 @@ pub struct Header {
     /// The size of each thread buffer in bytes. In version 1 it determines the position of the next
     /// one.
     pub buffer_size: u64,
+    /// The id of the [map](crate::map::Map::id) with the names of functions; 0 if the ids of
+    /// functions are those of a program.
+    pub map_id: u64,
 }
 
 /// The id of a function in an instrumentation map: 1 and up, at most 28 bits.

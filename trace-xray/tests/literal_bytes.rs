@@ -40,10 +40,11 @@ fn header() {
         nonstop_tsc: false,
         cycle_frequency: 0x0102_0304_0506_0708,
         buffer_size: 0x1112_1314_1516_1718,
+        map_id: 0x2122_2324_2526_2728,
     };
     let little = [
         5, 0, 1, 0, 1, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12,
-        0x11, 0, 0, 0, 0, 0, 0, 0, 0,
+        0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21,
     ];
     assert_eq!(encode::header(&header), little);
     assert_eq!(decode::header(&little), Ok(header));
@@ -51,7 +52,7 @@ fn header() {
     (header.constant_tsc, header.nonstop_tsc) = (false, true);
     let big = [
         0, 1, 0, 1, 0x40, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
-        0x17, 0x18, 0, 0, 0, 0, 0, 0, 0, 0,
+        0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
     ];
     assert_eq!(encode::header(&header), big);
     assert_eq!(decode::header(&big), Ok(header));

@@ -36,6 +36,7 @@ fn header(format: Format, buffer_size: u64) -> Header {
         nonstop_tsc: true,
         cycle_frequency: 2_000_000_000,
         buffer_size,
+        map_id: 0,
     }
 }
 

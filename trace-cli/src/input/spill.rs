@@ -17,9 +17,9 @@ use crate::progress::Watched;
 #[derive(Debug)]
 pub(crate) struct Spill<'a> {
     path: &'a Path,
-    /// The copy, its format and shift, and whether its functions have ids of its own. The file has
-    /// no name: it disappears when this process ends.
-    copy: Option<(File, Option<InputKind>, u64, bool)>,
+    /// The copy, its format and shift, and the id of its map. The file has no
+    /// name: it disappears when this process ends.
+    copy: Option<(File, Option<InputKind>, u64, Option<u64>)>,
     /// Whether the next pass prints notes about the input: only the first one does.
     has_notes: Cell<bool>,
 }
@@ -29,14 +29,14 @@ impl<'a> Spill<'a> {
         if is_file(path) {
             return Ok(Self { path, copy: None, has_notes: Cell::new(true) });
         }
-        let Input { kind, bytes, shift, has_notes, has_own_ids } = open_any(path)?;
+        let Input { kind, bytes, shift, has_notes, map_id } = open_any(path)?;
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         match kind {
             Some(_) => copy_to(path, bytes, &copy, temporary_file_error)?,
             // The first bytes are enough for the error message.
             None => copy_to(path, bytes.take(8), &copy, temporary_file_error)?,
         }
-        let copy = Some((copy, kind, shift, has_own_ids));
+        let copy = Some((copy, kind, shift, map_id));
         Ok(Self { path, copy, has_notes: Cell::new(has_notes) })
     }
 
@@ -47,21 +47,21 @@ impl<'a> Spill<'a> {
 
     /// Returns the input at `path`, of which `copy` is a part as an archive.
     pub(crate) fn of_archive(path: &'a Path, copy: File) -> Self {
-        let copy = Some((copy, Some(InputKind::Fxt), 0, false));
+        let copy = Some((copy, Some(InputKind::Fxt), 0, None));
         Self { path, copy, has_notes: Cell::new(false) }
     }
 
     /// Returns a reader from the start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
         let has_notes = self.has_notes.replace(false);
-        let Some((copy, kind, shift, has_own_ids)) = &self.copy else {
+        let Some((copy, kind, shift, map_id)) = &self.copy else {
             return Input { has_notes, ..open_any(self.path)? }.into_reader(self.path, false);
         };
         let copy = copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
         let copy = copy.with_context(|| format!("cannot read {}", self.path.display()))?;
         let bytes = Box::new(Watched::new(copy));
-        let (kind, shift, has_own_ids) = (*kind, *shift, *has_own_ids);
-        Input { kind, bytes, shift, has_notes, has_own_ids }.into_reader(self.path, false)
+        let (kind, shift, map_id) = (*kind, *shift, *map_id);
+        Input { kind, bytes, shift, has_notes, map_id }.into_reader(self.path, false)
     }
 }
 

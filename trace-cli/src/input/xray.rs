@@ -19,24 +19,39 @@ pub(crate) fn use_instr_map(path: &Path) {
 }
 
 /// Returns the map for the log at `path`: that of the option, or for a log `NAME.xray` the file
-/// `NAME.map` beside it. Without one it is empty, and functions have numbers. A log with ids of its
-/// own must have its own map.
-pub(crate) fn names(path: &Path, has_notes: bool, has_own_ids: bool) -> Result<Map> {
+/// `NAME.map` beside it. Without one it is empty, and functions have numbers. A log whose map has
+/// an id must have that map.
+pub(crate) fn names(path: &Path, has_notes: bool, map_id: Option<u64>) -> Result<Map> {
     let beside = map_beside(path);
     let beside = beside.as_deref();
     let Some(file) = INSTR_MAP.get() else {
-        return Ok(beside.and_then(|beside| implicit(beside, has_notes)).unwrap_or_else(|| {
-            report_numbers(has_notes);
-            Map::default()
-        }));
+        return Ok(match beside.and_then(|beside| Some((beside, implicit(beside, has_notes)?))) {
+            Some((beside, (map, bytes))) => {
+                if has_notes && is_other(map_id, &map, &bytes) {
+                    report_other_map(path, beside);
+                }
+                map
+            }
+            None => {
+                report_numbers(has_notes);
+                Map::default()
+            }
+        });
     };
     let (map, bytes) = read(file)?;
-    if has_notes && has_own_ids && Program::parse(&bytes).is_ok_and(|program| program.has_code()) {
-        report_other_ids(path, file);
+    if has_notes && is_other(map_id, &map, &bytes) {
+        report_other_map(path, file);
     } else if let Some(beside) = beside.filter(|beside| has_notes && beside != file) {
         check(beside, file, &bytes);
     }
     Ok(map)
+}
+
+/// Returns whether a map is not that of a log with this id. One without an id, such as that of
+/// YAML, may be any, unless it is that of a program.
+fn is_other(map_id: Option<u64>, map: &Map, bytes: &[u8]) -> bool {
+    let has_code = || Program::parse(bytes).is_ok_and(|program| program.has_code());
+    map_id.is_some_and(|id| map.id() != Some(id) && (map.build_id().is_some() || has_code()))
 }
 
 /// Returns the map for the YAML of a log: that of the option, or the names in the YAML.
@@ -56,12 +71,12 @@ fn report_numbers(has_notes: bool) {
     }
 }
 
-/// Reports that a program's map does not have the ids of a log.
-fn report_other_ids(log: &Path, program: &Path) {
-    let (log, program) = (log.display(), program.display());
+/// Reports that a map does not have the ids of a log.
+fn report_other_map(log: &Path, map: &Path) {
+    let (log, map) = (log.display(), map.display());
     say(&format!(
         "names may be wrong: the functions of {log} have the ids of its own map, not those of \
-         {program}{HINT}leave out --instr-map, or name the .map file that was written with the log"
+         {map}{HINT}name the .map file that was written with the log by --instr-map"
     ));
 }
 
@@ -79,9 +94,9 @@ pub(crate) fn is_instr_map(file: &Path) -> bool {
 }
 
 /// Returns the map beside a log. The file may be one of another kind, such as that of a linker.
-fn implicit(beside: &Path, has_notes: bool) -> Option<Map> {
+fn implicit(beside: &Path, has_notes: bool) -> Option<(Map, Vec<u8>)> {
     match read(beside) {
-        Ok((map, _)) => Some(map),
+        Ok(read) => Some(read),
         Err(error) => {
             if has_notes {
                 say(&describe(&*error));

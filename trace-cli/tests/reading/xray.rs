@@ -17,6 +17,7 @@ pub(crate) fn log() -> Vec<u8> {
         nonstop_tsc: true,
         cycle_frequency: 1_000_000_000,
         buffer_size: 4096,
+        map_id: 0,
     };
     let anchor = Anchor { tsc: 0, time: Duration::ZERO };
     let mut log = Log::new(Vec::new(), header, anchor).unwrap();
@@ -116,6 +117,21 @@ fn a_program_does_not_name_the_functions_of_a_recording() {
         let right = place.run(&[arguments, &["--instr-map", "app.map"]].concat());
         assert!(!right.stderr.contains("names may be wrong"), "{right:?}");
     }
+    // The map of another log is told by its id, beside the log and as an option.
+    place.put("other.fxt", &crate::harness::good()[..]);
+    place.put("llvm.xray", &log());
+    for (from, to) in [("llvm.xray", "again.fxt"), ("again.fxt", "again.xray")] {
+        assert_eq!(place.run(&["convert", from, "-o", to]).code, 0);
+    }
+    let other = place.run(&["dump", "app.xray", "--instr-map", "again.map"]);
+    assert!(other.stderr.contains("not those of again.map"), "{other:?}");
+    place.put("app.map", &std::fs::read(place.path("again.map")).unwrap());
+    let beside = place.run(&["dump", "app.xray"]);
+    assert!(beside.stderr.contains("not those of app.map"), "{beside:?}");
+    assert!(!place.run(&["dump", "again.xray"]).stderr.contains("names may be wrong"));
+    // It also has CPUs.
+    let program = place.run(&["dump", "again.xray", "--instr-map", "program"]);
+    assert!(program.stderr.contains("the functions of again.xray"), "{program:?}");
     // A log of LLVM's runtime has the ids of its program.
     place.put("other.xray", &log());
     let other = place.run(&["dump", "other.xray", "--instr-map", "program"]);

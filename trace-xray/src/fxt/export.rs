@@ -12,8 +12,10 @@
 //! - the threads of each half a million records (24 bytes each),
 //! - the records before the first time of the archive (40 bytes each).
 
+use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -161,7 +163,8 @@ impl Archive {
         options: &Options,
         output: W,
     ) -> Result<Exported, ExportError> {
-        let mut log = Log::new(output, self.header(options.version), self.anchor)?;
+        let map_id = self.map_id(process, options);
+        let mut log = Log::new(output, self.header(options.version, map_id), self.anchor)?;
         let mut functions = Functions::default();
         let counts = {
             let mut merge = Merge {
@@ -183,7 +186,8 @@ impl Archive {
             merge.counts
         };
         log.into_inner().flush().map_err(WriteError::from)?;
-        let map = map::write(&functions.names(&self.names), None).map_err(ExportError::Map)?;
+        let names = functions.names(&self.names);
+        let map = map::write(&names, Some(&map_id.to_be_bytes())).map_err(ExportError::Map)?;
         let Counts { calls, open, cut, short, events } = counts;
         let Self { too_long, unpaired, too_deep, .. } = *self;
         let damage = Damage::default();
@@ -219,13 +223,25 @@ impl Archive {
         lives.into_iter().map(|(_, life)| life).collect()
     }
 
-    fn header(&self, version: Version) -> Header {
+    /// Returns the id of a log's map. It is the same if the log is written again, so that functions
+    /// have the same ids.
+    fn map_id(&self, process: Option<&Process>, options: &Options) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (process, options.min_duration, &self.names).hash(&mut hasher);
+        for thread in &self.threads {
+            (thread.key(), thread.start, thread.last, thread.bytes).hash(&mut hasher);
+        }
+        hasher.finish().max(1)
+    }
+
+    fn header(&self, version: Version, map_id: u64) -> Header {
         Header {
             format: Format::little(version),
             constant_tsc: true,
             nonstop_tsc: true,
             cycle_frequency: self.rate.ticks_per_second(),
             buffer_size: if version.has_extents() { BUFFER_BYTES } else { self.filled_bytes() },
+            map_id,
         }
     }
 

@@ -13,10 +13,8 @@ use trace_analyze::input::{
 use trace_format::Writer;
 
 use super::Translator;
-use crate::layout::UNKNOWN_CPU;
 use crate::map::Map;
-use crate::read::{decode, Decoder, Ordered, ReadError};
-use crate::record::Record;
+use crate::read::{decode, Ordered, ReadError};
 use crate::yaml;
 
 /// A log of XRay's flight data recorder as an input.
@@ -91,18 +89,12 @@ pub fn log_of_yaml(input: impl Read) -> io::Result<(File, Map)> {
     Ok((log, map))
 }
 
-/// Returns whether the ids of functions are those of the log's own map, by its first bytes: whether
-/// it is one of a recording, which has no CPUs, and not one of LLVM's runtime.
+/// Returns the id of a log's own map by its first bytes; `None` if the ids of functions are those
+/// of a program, as in a log of LLVM's runtime.
 #[must_use]
-pub fn has_own_ids(start: &[u8]) -> bool {
-    let mut decoder = Decoder::new();
-    decoder.push(start);
-    while let Ok(Some(item)) = decoder.next() {
-        if let Record::NewCpuId { cpu, .. } = item.record {
-            return cpu == UNKNOWN_CPU;
-        }
-    }
-    false
+pub fn map_id(start: &[u8]) -> Option<u64> {
+    let header = decode::header(start).ok()?;
+    Some(header.map_id).filter(|id| *id != 0)
 }
 
 struct FdrImporter<R> {

@@ -132,6 +132,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, HeaderError> {
         nonstop_tsc: nonstop_tsc != 0,
         cycle_frequency: header::CycleFrequency::get(bytes, order),
         buffer_size: header::BufferSize::get(bytes, order),
+        map_id: header::MapId::get(bytes, order),
     })
 }
 

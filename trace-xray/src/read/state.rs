@@ -90,6 +90,7 @@ impl State {
                 nonstop_tsc: false,
                 cycle_frequency: 0,
                 buffer_size: 0,
+                map_id: 0,
             },
             buffer: ThreadBuffer::default(),
             progress: Progress::Empty,

@@ -61,6 +61,7 @@ pub fn header(header: &Header) -> [u8; HEADER_BYTES] {
     header::Flags::set(&mut bytes, order, flags as u32);
     header::CycleFrequency::set(&mut bytes, order, header.cycle_frequency);
     header::BufferSize::set(&mut bytes, order, header.buffer_size);
+    header::MapId::set(&mut bytes, order, header.map_id);
     bytes
 }
 

@@ -38,6 +38,7 @@ pub struct Anchor {
 ///     nonstop_tsc: true,
 ///     cycle_frequency: 2_000_000_000,
 ///     buffer_size: 16 << 10,
+///     map_id: 0,
 /// };
 /// let anchor = Anchor { tsc: 1_000, time: Duration::from_secs(7) };
 /// let mut log = Log::new(Vec::new(), header, anchor)?;

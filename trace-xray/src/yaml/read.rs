@@ -307,8 +307,14 @@ struct Records<W> {
 impl<W: Write> Records<W> {
     fn new(cycle_frequency: u64, output: W) -> Result<Self, Error> {
         let format = Format::little(Version::V5);
-        let (constant_tsc, nonstop_tsc, buffer_size) = (true, true, u64::MAX);
-        let header = Header { format, constant_tsc, nonstop_tsc, cycle_frequency, buffer_size };
+        let header = Header {
+            format,
+            constant_tsc: true,
+            nonstop_tsc: true,
+            cycle_frequency,
+            buffer_size: u64::MAX,
+            map_id: 0,
+        };
         let anchor = Anchor { tsc: u64::MAX, time: Duration::ZERO };
         let log = Log::new(output, header, anchor)?;
         Ok(Self { log, threads: BTreeMap::new(), pending: 0, names: BTreeMap::new() })

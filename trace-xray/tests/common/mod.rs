@@ -95,6 +95,7 @@ pub(crate) fn header(format: Format, buffer_size: u64) -> Vec<u8> {
         nonstop_tsc: true,
         cycle_frequency: 1_000_000_000,
         buffer_size,
+        map_id: 0,
     };
     encode::header(&header).to_vec()
 }

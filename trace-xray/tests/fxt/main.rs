@@ -249,6 +249,7 @@ fn several_logs_have_their_own_rates() {
         nonstop_tsc: true,
         cycle_frequency: 500_000_000,
         buffer_size: 512,
+        map_id: 0,
     };
     let second = log(header.format, |log| log.function(Action::Entry, 2, 5));
     bytes.extend(trace_xray::write::encode::header(&header));

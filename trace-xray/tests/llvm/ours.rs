@@ -71,6 +71,7 @@ pub(crate) fn written(version: Version, threads: i32, buffer_size: u64) -> Vec<u
         nonstop_tsc: true,
         cycle_frequency: 1_000_000_000,
         buffer_size,
+        map_id: 0,
     };
     let anchor = Anchor { tsc: 1 << 40, time: Duration::from_secs(1000) };
     let mut log = Log::new(Vec::new(), header, anchor).unwrap();
