@@ -16,12 +16,26 @@ fn llvm(arguments: &[&str], log: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Returns the records of a log as YAML, with the names of its map.
+pub(crate) fn yaml(log: &Path) -> String {
+    let map = log.with_extension("map");
+    llvm(&["convert", "-f", "yaml", "-symbolize", "-m", map.to_str().unwrap()], log)
+}
+
+/// Returns the stacks of a log with the number of their calls: `OUTER;INNER; COUNT`.
+pub(crate) fn stacks(log: &Path) -> Vec<String> {
+    let map = log.with_extension("map");
+    let options = ["-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
+    let start = ["stack", "-aggregate-threads", "-m", map.to_str().unwrap()];
+    llvm(&[&start[..], &options].concat(), log).lines().map(str::to_owned).collect()
+}
+
 /// Checks that each tool has these calls of functions, with their names, and no other calls.
 pub(crate) fn check_calls(log: &Path, calls: &Calls<'_>, case: &str) {
     let map = log.with_extension("map");
     let map = map.to_str().unwrap();
     assert!(llvm(&["fdr-dump", "-verify"], log).contains("Function Enter"), "{case}");
-    let text = llvm(&["convert", "-f", "yaml", "-symbolize", "-m", map], log);
+    let text = yaml(log);
     assert_eq!(&counted(text.lines().filter_map(entry_of_yaml)), calls, "yaml: {case}");
     let text = llvm(&["convert", "-symbolize", "-f", "trace_event", "-m", map], log);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -33,9 +47,9 @@ pub(crate) fn check_calls(log: &Path, calls: &Calls<'_>, case: &str) {
     }
     let text = llvm(&["account", "-format=csv", "-m", map], log);
     assert_eq!(&counted(text.lines().skip(1).filter_map(row_of_account)), calls, "{case}");
-    let options = ["-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
-    let text = llvm(&[&["stack", "-aggregate-threads", "-m", map], &options[..]].concat(), log);
-    assert_eq!(&counted(text.lines().filter_map(leaf_of_stack)), calls, "stack: {case}");
+    let stacks = stacks(log);
+    let leaves = stacks.iter().filter_map(|stack| leaf_of_stack(stack));
+    assert_eq!(&counted(leaves), calls, "stack: {case}");
     let text = llvm(&["graph", "-vertex-label=count", "-m", map], log);
     for (name, number) in calls {
         let name = name.replace('<', "&lt;").replace('>', "&gt;").replace(' ', "");

@@ -1,6 +1,7 @@
 //! `trace record --xray`: programs that are built with sleds, and know nothing of tracing.
 
 mod ending;
+mod logs;
 mod restricted;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::harness::building::products;
-use crate::harness::{trace, Archive, Provider, Run, Shape, MODES};
+use crate::harness::{trace, Archive, Provider, Run, Shape};
 use crate::llvm_tools;
 
 /// The compiled programs, and a library in two versions.
@@ -402,32 +403,6 @@ fn options_that_make_no_sense_are_refused() {
     let run = Run::of(record.env("TRACE_XRAY_RUNTIME", "/nonexistent/x.so"));
     assert_eq!(run.code(), 125, "{run:?}");
     assert!(run.stderr().contains("cannot find /nonexistent/x.so\nhint: "), "{run:?}");
-}
-
-/// Logs of recordings: in each buffering mode, of one thread and of several.
-#[test]
-#[ignore = "requires LLVM's tools: run .ci/xray"]
-fn llvm_has_the_same_counts() {
-    products();
-    let values =
-        [("main::fibonacci", 1973), ("main::mixed", 10), ("main::jump", 10), ("main::target", 10)];
-    let threads = [("main::repeated", 4), ("main::target", 20_000)];
-    for (mode, version) in MODES.into_iter().flat_map(|mode| ["1", "5"].map(|it| (mode, it))) {
-        for (role, calls) in [(&["values"][..], &values[..]), (&["threads", "5000"], &threads)] {
-            let names: Vec<_> = calls.iter().map(|(name, _)| *name).collect();
-            let directory = tempfile::tempdir().unwrap();
-            let mut record = trace(&["record", "--xray", "--format", "xray", "-m", mode]);
-            record.args(["--log-version", version, "--functions", &names.join(",")]);
-            record.args(["-o".as_ref(), directory.path(), "--".as_ref(), &*built().program]);
-            let run = Run::of(record.args(role));
-            assert_eq!(run.code(), 0, "{run:?}");
-            let mut paths =
-                std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().path());
-            let log = paths.find(|path| path.extension().is_some_and(|it| it == "xray")).unwrap();
-            let case = format!("{mode}, version {version}, {role:?}");
-            llvm_tools::check_calls(&log, &calls.iter().copied().collect(), &case);
-        }
-    }
 }
 
 /// An archive of a recording becomes such a log later.

@@ -160,6 +160,16 @@ pub unsafe fn end_plain(writer: Writer, scope: *const Scope) {
     unsafe { &*scope }.end_by(writer.0);
 }
 
+/// Ends the duration in `scope` like [`end_plain`]: its function jumps to another one.
+///
+/// # Safety
+/// As for [`end_plain`].
+#[inline(always)]
+pub unsafe fn end_plain_by_jump(writer: Writer, scope: *const Scope) {
+    // SAFETY: by the contract.
+    unsafe { &*scope }.end_by_jump(writer.0);
+}
+
 /// Ends the duration in `scope`.
 ///
 /// # Safety

@@ -19,6 +19,9 @@ pub(crate) trait Call {
 
     fn end(&mut self, writer: Self::Writer);
 
+    /// Ends the call of a function that jumps to another one.
+    fn end_by_jump(&mut self, writer: Self::Writer);
+
     /// Returns the signal stack of the thread, if it has one.
     fn signal_stack() -> Option<Range<usize>>;
 }
@@ -81,10 +84,27 @@ impl<C: Call, const N: usize> Calls<C, N> {
     /// Ends the call with this address, if there is one.
     #[inline(always)]
     pub(crate) fn exit(&mut self, writer: C::Writer, session: u32, address: usize) {
+        self.exit_with(writer, session, address, C::end);
+    }
+
+    /// Ends the call with this address, if there is one: its function jumps to another one.
+    #[inline(always)]
+    pub(crate) fn tail_exit(&mut self, writer: C::Writer, session: u32, address: usize) {
+        self.exit_with(writer, session, address, C::end_by_jump);
+    }
+
+    #[inline(always)]
+    fn exit_with(
+        &mut self,
+        writer: C::Writer,
+        session: u32,
+        address: usize,
+        end: impl Fn(&mut C, C::Writer),
+    ) {
         self.prepare(writer, session, address, |top| top < address);
         match self.top() {
-            Some(top) if top == address => self.end_top(writer),
-            Some(_) if self.depth < N => self.end_below(writer, address),
+            Some(top) if top == address => self.end_top_with(writer, end),
+            Some(_) if self.depth < N => self.end_below(writer, address, end),
             _ => {}
         }
     }
@@ -121,12 +141,13 @@ impl<C: Call, const N: usize> Calls<C, N> {
     /// by a jump.
     #[cold]
     #[inline(never)]
-    fn end_below(&mut self, writer: C::Writer, address: usize) {
+    fn end_below(&mut self, writer: C::Writer, address: usize, end: impl Fn(&mut C, C::Writer)) {
         let open = self.frames.get(..self.depth).unwrap_or_default();
         if let Some(found) = open.iter().rposition(|frame| frame.address == address) {
-            while self.depth > found {
+            while self.depth > found + 1 {
                 self.end_top(writer);
             }
+            self.end_top_with(writer, end);
         }
     }
 
@@ -138,9 +159,14 @@ impl<C: Call, const N: usize> Calls<C, N> {
 
     #[inline(always)]
     fn end_top(&mut self, writer: C::Writer) {
+        self.end_top_with(writer, C::end);
+    }
+
+    #[inline(always)]
+    fn end_top_with(&mut self, writer: C::Writer, end: impl Fn(&mut C, C::Writer)) {
         self.depth = self.depth.wrapping_sub(1);
         if let Some(frame) = self.frames.get_mut(self.depth) {
-            frame.call.end(writer);
+            end(&mut frame.call, writer);
         }
     }
 }
@@ -170,6 +196,10 @@ mod tests {
 
         fn end(&mut self, (): ()) {
             LOG.with_borrow_mut(|log| log.push(format!("-{}", self.0)));
+        }
+
+        fn end_by_jump(&mut self, (): ()) {
+            LOG.with_borrow_mut(|log| log.push(format!(">{}", self.0)));
         }
 
         fn signal_stack() -> Option<Range<usize>> {
@@ -218,10 +248,24 @@ mod tests {
     fn a_tail_call_has_the_frame_of_its_caller() {
         let mut calls = calls();
         calls.enter((), 1, 100, "a");
-        calls.exit((), 1, 100);
+        calls.tail_exit((), 1, 100);
         calls.enter((), 1, 100, "b");
         calls.exit((), 1, 100);
-        assert_eq!(log(), "+a -a +b -b");
+        assert_eq!(log(), "+a >a +b -b");
+    }
+
+    #[test]
+    fn a_tail_exit_ends_the_calls_inside_without_a_jump() {
+        let mut calls = calls();
+        calls.enter((), 1, 100, "a");
+        calls.enter((), 1, 80, "b");
+        calls.tail_exit((), 1, 100);
+        SIGNAL_STACK.set((500, 600));
+        calls.enter((), 1, 100, "c");
+        calls.enter((), 1, 580, "handler");
+        SIGNAL_STACK.set((0, 0));
+        calls.tail_exit((), 1, 100);
+        assert_eq!(log(), "+a +b -b >a +c +handler -handler >c");
     }
 
     #[test]

@@ -28,10 +28,18 @@ pub(crate) extern "C" fn entry_with_argument(site: *const Site, address: usize, 
     });
 }
 
-/// Is called by a patched exit or tail exit.
+/// Is called by a patched exit.
 pub(crate) extern "C" fn exit(address: usize) {
     let session = own::session();
     if session != 0 {
         thread::with_open_calls(address, |calls, writer| calls.exit(writer, session, address));
+    }
+}
+
+/// Is called by a patched tail exit.
+pub(crate) extern "C" fn tail_exit(address: usize) {
+    let session = own::session();
+    if session != 0 {
+        thread::with_open_calls(address, |calls, writer| calls.tail_exit(writer, session, address));
     }
 }

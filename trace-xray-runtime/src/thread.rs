@@ -53,6 +53,12 @@ impl Call for Recorded {
         unsafe { foreign::end_plain(writer, self.0.as_ptr()) };
     }
 
+    #[inline(always)]
+    fn end_by_jump(&mut self, writer: Writer) {
+        // SAFETY: as in `end`.
+        unsafe { foreign::end_plain_by_jump(writer, self.0.as_ptr()) };
+    }
+
     fn signal_stack() -> Option<Range<usize>> {
         signals::stack()
     }

@@ -142,7 +142,7 @@ global_asm!(
         .cfi_endproc
         .size \\name, . - \\name
     .endm
-    .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, argument, own
+    .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, tail_exit, argument, own
         trace_xray_trampoline trace_xray_entry_\\suffix, \\own
         mov rdi, r10
         lea rsi, [rbp + 16]
@@ -152,7 +152,7 @@ global_asm!(
         trace_xray_trampoline trace_xray_tail_exit_\\suffix, \\own
         push r10
         lea rdi, [rbp + 16]
-        trace_xray_call \\exit, \\move, \\register, \\bytes
+        trace_xray_call \\tail_exit, \\move, \\register, \\bytes
         mov r10, [rbp - 72]
         trace_xray_restore_general
         trace_xray_end trace_xray_tail_exit_\\suffix
@@ -170,12 +170,13 @@ global_asm!(
         trace_xray_end trace_xray_argument_\\suffix
     .endm
     .text
-    trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {argument}, {own}
-    trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {argument}, {own}
-    trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {argument}, {own}",
+    trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {tail_exit}, {argument}, {own}
+    trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {tail_exit}, {argument}, {own}
+    trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {tail_exit}, {argument}, {own}",
     of_tests!(),
     entry = sym handler::entry,
     exit = sym handler::exit,
+    tail_exit = sym handler::tail_exit,
     argument = sym handler::entry_with_argument,
     own = sym own::OWN,
 );

@@ -55,6 +55,7 @@ fn values() {
     println!("{:?}", (0..10).map(|n| mixed(n, 0.5, 1.5, n as f32)).fold(0.0, |a, b| a + b));
     println!("{:?}", (0..10).map(three).collect::<Vec<_>>());
     println!("{}", (0..10).map(jump).sum::<u64>());
+    println!("{}", (0..10).map(forward).sum::<u64>());
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx") {
         // SAFETY: the processor has AVX.
@@ -83,6 +84,17 @@ fn three(n: u64) -> [u64; 3] {
 #[inline(never)]
 fn jump(n: u64) -> u64 {
     target(black_box(n) + 1)
+}
+
+/// Is a jump.
+#[inline(never)]
+fn forward(n: u64) -> u64 {
+    last(n + 1)
+}
+
+#[inline(never)]
+fn last(n: u64) -> u64 {
+    black_box(n) * 3
 }
 
 #[inline(never)]

@@ -7,11 +7,12 @@
 //! ```text
 //! bits   63 | 62 ..... 34 | 33 ... 19 | 18 ... 4 | 3 ... 0
 //! call    1 | ticks       | name      | category | 12
-//!        time of the end, 0 while the call is open
+//!   tail exit | time of the end, 0 while the call is open
 //! base   ticks without their lowest 4 bits       | 13
 //! ```
 //!
-//! Category and name are indexes of the string table. The ticks of a call are relative to the base
+//! Bit 63 of the second word is 1 if the function ended with a jump to another one. Category and
+//! name are indexes of the string table. The ticks of a call are relative to the base
 //! before it in its chunk.
 //!
 //! [`Layout::has_function_records`]: super::header::Layout::has_function_records
@@ -38,6 +39,9 @@ pub(crate) const BASE: u64 = 13;
 
 /// Words of a call.
 pub(crate) const CALL_WORDS: usize = 2;
+
+/// The end of a function that jumped to another one: a bit beside the time.
+pub const TAIL_EXIT: u64 = 1 << 63;
 
 /// A base is a multiple of this many ticks.
 pub(crate) const BASE_UNIT: u64 = 16;

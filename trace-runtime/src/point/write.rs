@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
-use trace_protocol::buffer::function::FunctionWord;
+use trace_protocol::buffer::function::{FunctionWord, TAIL_EXIT};
 use trace_protocol::buffer::producer::{OpenScope, Reservation, Slot, WatchedDuration};
 use trace_protocol::clock::{counter_ticks, is_counter, ticks};
 
@@ -231,6 +231,16 @@ impl DurationScope {
     #[must_use]
     pub fn start(&self) -> Option<Timestamp> {
         self.0.start().map(Timestamp::from_ticks)
+    }
+
+    /// Ends it like [`end_by`](Self::end_by): the function jumps to another one. Only a function
+    /// record in the current epoch has that.
+    #[inline(always)]
+    pub(crate) fn end_by_jump(&self, slot: &Slot) {
+        let clock = || counter_ticks() | TAIL_EXIT;
+        if self.0.is_recorded() && !self.0.end_direct(slot, &RECORDER, direct_ticks, clock) {
+            end_late(&self.0);
+        }
     }
 
     /// Ends it. `slot` is the calling thread's.

@@ -20,7 +20,7 @@ macro_rules! of_tests {
             vzeroall
             ret
         .macro trace_xray_of_test suffix, move, register, bytes, clobber
-        trace_xray_trampolines \\suffix, \\move, \\register, \\bytes, \\clobber, \\clobber, \\clobber, trace_xray_of_test_own
+        trace_xray_trampolines \\suffix, \\move, \\register, \\bytes, \\clobber, \\clobber, \\clobber, \\clobber, trace_xray_of_test_own
         .globl trace_xray_run_\\suffix
         trace_xray_run_\\suffix:
             push rbx

@@ -219,11 +219,12 @@ impl Records {
         self.set_time(item, event.ticks);
         let thread = self.thread(item.thread(event.thread), item.provider.id());
         let is_end = event.kind == EventKind::DurationEnd;
-        if let Some(ending) = Ending::of_event(item, event).filter(|_| is_end) {
-            return Ok(DurationValue { thread, ending });
-        }
-        let values: Option<Vec<u64>> =
-            event.arguments.iter().map(|argument| integer(&argument)).collect();
+        let has_end = event.kind != EventKind::DurationBegin;
+        let ending = Ending::of_event(item, event).filter(|_| has_end);
+        let values: Option<Vec<u64>> = match ending {
+            Some(_) => Some(Vec::new()),
+            None => event.arguments.iter().map(|argument| integer(&argument)).collect(),
+        };
         match values {
             Some(values) if !is_end => {
                 if !(values.is_empty() && self.arguments.is_empty()) {
@@ -237,7 +238,7 @@ impl Records {
                 self.custom(item, Record::Event(Event { kind, ..*event }))?;
             }
         }
-        Ok(DurationValue { thread, ..DurationValue::default() })
+        Ok(DurationValue { thread, ending: ending.unwrap_or_default() })
     }
 
     /// Skips calls that are nested too deep. They are inside those that have ended since.
@@ -255,7 +256,12 @@ impl Records {
 
     /// Adds a call that ends at `end`.
     fn span(&mut self, span: &Span<DurationValue>, end: u64) -> Result<(), ExportError> {
-        let kind = Kind::Call(self.function(span.label)?, span.end_value.ending);
+        // A complete duration has one value, that of its begin.
+        let ending = match span.end_value.ending {
+            Ending::Exit => span.begin_value.ending,
+            ending => ending,
+        };
+        let kind = Kind::Call(self.function(span.label)?, ending);
         let thread = span.begin_value.thread;
         let arguments = self.arguments.take((thread, span.begin, span.label), end);
         let begin = self.ticks(span.rate, span.begin);

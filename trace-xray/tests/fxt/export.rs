@@ -209,6 +209,32 @@ fn each_record_of_a_log_comes_back() {
     assert_eq!(names, expected.map(|name| Some(name.to_owned())));
 }
 
+/// The collector makes such a duration of a function record with a tail exit.
+#[test]
+fn a_complete_duration_can_end_with_a_jump() {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    let jump = trace_format::Argument::new("tail_exit", Value::Bool(true));
+    for (category, ticks, argument) in
+        [("xray", 10, Some(jump)), ("xray", 20, None), ("net", 30, Some(jump))]
+    {
+        let kind = EventKind::DurationComplete { end: ticks + 5 };
+        let (thread, arguments) =
+            (Thread::Inline(ThreadKoids::new(7, 8)), argument.as_slice().into());
+        let (category, name) = (category.into(), "work".into());
+        archive.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let (archive, mut log) = (archive.into_inner(), Vec::new());
+    trace_xray::fxt::export(Reader::new(&archive[..]), &mut log).unwrap();
+    let (items, errors) = common::items(&log, 1000);
+    assert_eq!(errors, [""; 0]);
+    let ends = items.iter().filter_map(|item| match item.record {
+        Record::Function(record) if !record.action.is_entry() => Some(record.action),
+        _ => None,
+    });
+    assert!(ends.eq([Action::TailExit, Action::Exit, Action::Exit]));
+}
+
 /// The entry of a short call waits for an event in it, which is on another CPU.
 #[test]
 fn a_waiting_entry_keeps_its_cpu() {

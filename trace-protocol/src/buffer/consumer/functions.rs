@@ -1,12 +1,13 @@
 //! Replaces the function records of a chunk by duration records.
 //!
 //! The result is what a chunk without function records has: a call that ended is a duration
-//! complete, an open one is a duration begin with a spare word.
+//! complete, an open one is a duration begin with a spare word. A tail exit adds the argument
+//! `tail_exit`.
 
-use trace_format::layout::EventType;
+use trace_format::layout::{argument, argument_header, event, ArgumentType, EventType, StringRef};
 
 use crate::buffer::function::{
-    base_of, event_header_of, function_words, Ticks, Type, BASE, CALL_WORDS,
+    base_of, event_header_of, function_words, Ticks, Type, BASE, CALL_WORDS, TAIL_EXIT,
 };
 
 use super::frame::record_words;
@@ -14,13 +15,22 @@ use super::frame::record_words;
 /// Words of a duration begin with a spare word, and of a duration complete.
 const SCOPE_WORDS: usize = 3;
 
+/// The name of the argument of a tail exit.
+const TAIL_EXIT_NAME: &[u8] = b"tail_exit";
+
+/// Words of this argument: a header, and the name.
+const TAIL_EXIT_WORDS: usize = 3;
+
+/// The most words that a call becomes.
+const MOST_WORDS: usize = SCOPE_WORDS + TAIL_EXIT_WORDS;
+
 /// Words of a piece, behind whose last record the next piece begins. The chunks of a provider of
 /// this project have fewer. A damaged one may be as large as a rolling buffer.
 const PIECE_WORDS: usize = SCOPE_WORDS << 16;
 
 /// Returns the most words that the records of a chunk become, if it may have function records.
 pub fn most_words(chunk: usize) -> usize {
-    chunk.saturating_add(chunk / CALL_WORDS)
+    chunk.saturating_add(chunk / CALL_WORDS * (MOST_WORDS - CALL_WORDS))
 }
 
 /// Words of the record at the begin of `words`, of a chunk that may have function records. `None`
@@ -81,18 +91,42 @@ impl Functions {
             self.malformed += 1;
             return;
         };
+        let start = base.wrapping_add(Ticks::get(call));
+        if end & TAIL_EXIT != 0 {
+            return self.tail_exit(call, start, end & !TAIL_EXIT);
+        }
         let event_type = match end {
             0 => EventType::DurationBegin,
             _ => EventType::DurationComplete,
         };
         let header = event_header_of(call, event_type, SCOPE_WORDS);
-        self.words.extend([header, base.wrapping_add(Ticks::get(call)), end]);
+        self.words.extend([header, start, end]);
     }
+
+    fn tail_exit(&mut self, call: u64, start: u64, end: u64) {
+        let header = event_header_of(call, EventType::DurationComplete, MOST_WORDS);
+        self.words.extend([event::ArgumentCount::set(header, 1), start]);
+        self.words.extend(tail_exit_argument());
+        self.words.push(end);
+    }
+}
+
+/// Returns an argument `tail_exit` that is true.
+fn tail_exit_argument() -> [u64; TAIL_EXIT_WORDS] {
+    let name = StringRef::inline(TAIL_EXIT_NAME.len());
+    let header = argument_header(ArgumentType::Bool, TAIL_EXIT_WORDS, name);
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(TAIL_EXIT_NAME).for_each(|(byte, letter)| *byte = *letter);
+    let bytes = u128::from_le_bytes(bytes);
+    [argument::Bool::set(header, 1), bytes as u64, (bytes >> 64) as u64]
 }
 
 #[cfg(test)]
 mod tests {
+    use trace_format::{decode, Argument, EventKind, Record, Value};
+
     use crate::buffer::function::CALL;
+    use crate::words::as_bytes;
 
     use super::*;
 
@@ -106,13 +140,28 @@ mod tests {
         let (mut rest, mut words, mut pieces) = (chunk.as_slice(), 0, 0);
         while !rest.is_empty() {
             rest = functions.expand(rest);
-            assert!(functions.words.len() < PIECE_WORDS + SCOPE_WORDS);
+            assert!(functions.words.len() < PIECE_WORDS + MOST_WORDS);
             let mut scopes = functions.words.chunks_exact(SCOPE_WORDS);
             assert!(scopes.all(|scope| scope[1..] == [7 * 16 + 5, 200]), "the base is kept");
             (words, pieces) = (words + functions.words.len(), pieces + 1);
         }
         assert_eq!((words, functions.malformed), (500_000 * SCOPE_WORDS, 0));
         assert!(words <= most_words(chunk.len()) && pieces > 1);
+    }
+
+    #[test]
+    fn a_tail_exit_has_an_argument() {
+        let mut functions = Functions::default();
+        functions.begin_chunk();
+        let call = CALL | 1 << 4 | 2 << 19 | 5 << 34;
+        assert!(functions.expand(&[BASE | 7 << 4, call, TAIL_EXIT | 200]).is_empty());
+        let (record, appended) = decode::strict(as_bytes(&functions.words)).unwrap();
+        let Record::Event(event) = record else { panic!("{record:?}") };
+        assert_eq!((event.ticks, event.kind), (117, EventKind::DurationComplete { end: 200 }));
+        let arguments: Vec<_> = event.arguments.iter().collect();
+        assert_eq!(arguments, [Argument::new("tail_exit", Value::Bool(true))]);
+        assert_eq!((appended, functions.words.len()), (0, MOST_WORDS));
+        assert!(most_words(1 + CALL_WORDS) >= MOST_WORDS);
     }
 
     #[test]
