@@ -403,6 +403,42 @@ fn llvm_reads_logs() {
     }
 }
 
+/// A daemon writes archives only.
+#[test]
+fn sessions_of_a_daemon_have_no_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut start = trace(&["start", "--format", "xray", "-o"]);
+    let run = Run::of(start.arg(directory.path().join("logs")));
+    assert_eq!(run.code(), 1, "{run:?}");
+    let expected = "--format xray cannot be used with a session of the daemon\nhint: record";
+    assert!(run.stderr().contains(expected), "{run:?}");
+    assert!(!directory.path().join("logs").exists());
+}
+
+/// The hint for `--rotate`: each part of an archive becomes a log, and no call is missing.
+#[test]
+fn parts_of_an_archive_become_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("app.fxt");
+    let options = ["--rotate", "1M", "-b", "2M"];
+    let run = Run::of(&mut record(&options, &archive, &["call", "100000"]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let (mut entries, mut dropped, mut parts) = (0, 0, 0);
+    while directory.path().join(format!("app.{}.fxt", parts + 1)).exists() {
+        parts += 1;
+        let part = directory.path().join(format!("app.{parts}.fxt"));
+        let log = part.with_extension("xray");
+        let mut convert = trace(&["convert"]);
+        let run = Run::of(convert.arg(&part).arg("-o").arg(&log));
+        assert_eq!(run.code(), 0, "{run:?}");
+        let log = Log::read(&log);
+        entries += log.entries["called"] + log.entries["inside"];
+        dropped += log.dropped;
+    }
+    assert!(parts > 1, "{run:?}");
+    assert!(entries <= 200_000 && entries + dropped >= 200_000, "{entries}, {dropped}");
+}
+
 /// A version that the option names, and the default one.
 #[test]
 fn logs_have_the_version_of_the_option() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Selection, SessionArgs};
+use super::{RecordFormat, Selection, SessionArgs};
 use crate::args::{parse_category, Disposition};
 
 /// The help of `--socket` of the daemon's clients.
@@ -99,6 +99,10 @@ pub(crate) struct StartArgs {
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    /// Format of the output. Only archives: it is here to say so
+    #[arg(long, value_enum, hide = true, default_value_t = RecordFormat::Fxt)]
+    pub(crate) format: RecordFormat,
 
     /// Record the scheduling of all threads of the machine, with their names: -c
     /// kernel:sched,kernel:tasks beside the selected categories. Requires root or the daemon's user

@@ -17,13 +17,14 @@ use trace_protocol::file::Placeholders;
 
 use super::record::categories;
 use super::record::kernel::SCHED;
-use crate::cli::{SessionArgs, StartArgs};
+use crate::cli::{RecordFormat, SessionArgs, StartArgs};
 use crate::daemon_client::{connect, output, print_json};
 use crate::exit;
 use crate::message::HINT;
 
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
     check_triggers(args)?;
+    check_format(args)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
@@ -34,6 +35,17 @@ pub(crate) fn run(args: &StartArgs) -> Result<u8> {
         crate::say(&format!("session {name} records; stop it with trace stop {name}"));
     }
     Ok(exit::OK)
+}
+
+/// Fails if the output is to be logs: a daemon writes archives.
+fn check_format(args: &StartArgs) -> Result<()> {
+    if args.format == RecordFormat::Xray {
+        bail!(
+            "--format xray cannot be used with a session of the daemon{HINT}record an archive, and \
+             convert it with trace convert FILE.fxt -o FILE.xray, or use trace record --format xray"
+        );
+    }
+    Ok(())
 }
 
 /// A session to start, and the descriptor of its output.

@@ -17,7 +17,7 @@ use super::child::{self, Child, SNAPSHOT};
 use super::commands::Commands;
 use super::{code, conditions, note, Event, TICK};
 use crate::args::Attach;
-use crate::cli::{ClientArgs, RecordArgs, StartArgs};
+use crate::cli::{ClientArgs, RecordArgs, RecordFormat, StartArgs};
 use crate::commands::{start, stop};
 use crate::daemon_client::connect;
 use crate::exit;
@@ -72,6 +72,7 @@ fn start_args(args: &RecordArgs) -> StartArgs {
     StartArgs {
         name: Some(format!("record-{}", process::id())),
         session,
+        format: RecordFormat::Fxt,
         sched: false,
         defer_transfer: false,
         keep_alive: false,
