@@ -2,6 +2,7 @@
 
 mod ending;
 mod logs;
+mod many;
 mod restricted;
 
 use std::collections::BTreeMap;
@@ -65,6 +66,8 @@ struct Recorded {
     directory: tempfile::TempDir,
     archive: Archive,
     output: String,
+    /// What `trace record` has printed.
+    messages: String,
 }
 
 impl Recorded {
@@ -82,7 +85,7 @@ impl Recorded {
         let run = Run::of(&mut record);
         assert_eq!(run.code(), 0, "{run:?}");
         let archive = Archive::read(&path);
-        Self { directory, archive, output: run.stdout() }
+        Self { directory, archive, output: run.stdout(), messages: run.stderr() }
     }
 
     /// Returns the number of calls of each function of the program itself.
