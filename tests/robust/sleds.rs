@@ -1,6 +1,7 @@
 //! `trace record --xray`: programs that are built with sleds, and know nothing of tracing.
 
 mod ending;
+mod events;
 mod logs;
 mod many;
 mod restricted;

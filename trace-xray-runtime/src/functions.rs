@@ -14,6 +14,7 @@ use crate::objects::Object;
 use crate::selection::Selection;
 use crate::sites::Sites;
 use crate::sled::Kind;
+use crate::wide::can_save_all;
 
 /// The functions of an object that have sleds.
 #[derive(Debug)]
@@ -110,11 +111,13 @@ fn code(map: &Map, file: &object::File<'_>) -> Vec<Range<u64>> {
     code.collect()
 }
 
-/// Returns the sleds of each function that has some to be recorded.
+/// Returns the sleds of each function. Those of events are left out if the processor cannot save
+/// all its registers.
 fn sleds_by_function(map: &Map) -> BTreeMap<trace_xray::FunctionId, Vec<(u64, Kind)>> {
     let mut sleds: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for sled in map.sleds() {
-        if let Some(kind) = Kind::of(sled.kind) {
+        let kind = Kind::of(sled.kind);
+        if !matches!(kind, Kind::CustomEvent | Kind::TypedEvent) || can_save_all() {
             sleds.entry(sled.id).or_default().push((sled.address, kind));
         }
     }

@@ -2,7 +2,7 @@
 
 use trace_runtime::foreign::Site;
 
-use crate::{own, thread};
+use crate::{events, own, thread};
 
 /// Is called by a patched entry.
 pub(crate) extern "C" fn entry(site: *const Site, address: usize) {
@@ -42,4 +42,28 @@ pub(crate) extern "C" fn tail_exit(address: usize) {
     if session != 0 {
         thread::with_open_calls(address, |calls, writer| calls.tail_exit(writer, session, address));
     }
+}
+
+/// Is called by a patched custom event, with the address and size of its data.
+pub(crate) extern "C" fn custom_event(data: *const u8, size: usize, _other: usize, address: usize) {
+    record_event(data, size, address, events::custom);
+}
+
+/// Is called by a patched typed event, with its type, and the address and size of its data.
+pub(crate) extern "C" fn typed_event(
+    event_type: usize,
+    data: *const u8,
+    size: usize,
+    address: usize,
+) {
+    record_event(data, size, address, |data| events::typed(event_type, data));
+}
+
+fn record_event(data: *const u8, size: usize, address: usize, record: impl FnOnce(&[u8])) {
+    if own::session() == 0 || size == 0 || data.is_null() {
+        return;
+    }
+    // SAFETY: the program has passed its data to the event, of this size.
+    let data = unsafe { std::slice::from_raw_parts(data, size) };
+    thread::with_calls(address, |_, _| record(data));
 }

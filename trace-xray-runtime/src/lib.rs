@@ -11,7 +11,7 @@
 //! | `sled`, `text`, `patch` | machine code of sleds, access to program text, patching of an object |
 //! | `stubs`, `trampoline` | the code that a patched sled calls |
 //! | `wide` | functions whose callers may pass values in AVX registers |
-//! | `handler`, `calls`, `thread`, `pool`, `signals`, `own` | records of entries and exits, from the open calls of each thread |
+//! | `handler`, `events`, `calls`, `thread`, `pool`, `signals`, `own` | records of entries, exits and events, from the open calls of each thread |
 //! | `control` | what is patched during sessions |
 //! | `session` | the thread that does it |
 // Each module that allows unsafe code is named in ARCHITECTURE.md.
@@ -20,6 +20,7 @@
 
 mod calls;
 mod control;
+mod events;
 mod files;
 mod functions;
 #[allow(unsafe_code)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::functions::{Function, Functions, Section};
 use crate::objects::Object;
-use crate::sled::{self, Kind};
+use crate::sled::{self, Kind, Preparation, State};
 use crate::stubs::{ObjectStubs, Stubs};
 use crate::sys;
 use crate::text::{self, Text, Way};
@@ -53,8 +53,7 @@ impl Patched {
 struct Sled {
     address: u64,
     kind: Kind,
-    /// Its code if it is prepared and off.
-    prepared: [u8; sled::BYTES],
+    preparation: Preparation,
 }
 
 impl Patcher {
@@ -133,8 +132,8 @@ impl Patcher {
                     continue;
                 };
                 if on && state == State::Original {
-                    let bytes = sled.prepared.get(1..).unwrap_or_default();
-                    if let Err(error) = text.write(sled.address + 1, bytes) {
+                    let place = sled.address + sled.preparation.start() as u64;
+                    if let Err(error) = text.write(place, sled.preparation.bytes()) {
                         result = result.and(Err(error));
                         continue;
                     }
@@ -165,22 +164,14 @@ impl Patcher {
         if !self.object.contains(&range) {
             return None;
         }
-        Some(Sled { address, kind, prepared: kind.prepared(address, stub)? })
+        Some(Sled { address, kind, preparation: kind.preparation(address, stub)? })
     }
-}
-
-/// The state of a sled's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Original,
-    Off,
-    On,
 }
 
 impl Sled {
     /// Returns the address of the instruction behind it.
     fn next(&self) -> u64 {
-        self.address + sled::BYTES as u64
+        self.address + self.kind.bytes() as u64
     }
 
     /// Returns its state, or `None` if the code is another, or the code behind it does not permit
@@ -189,17 +180,12 @@ impl Sled {
         if self.kind == Kind::TailExit && sled::is_conditional(text::read(self.next())) {
             return None;
         }
-        let bytes = text::read::<{ sled::BYTES }>(self.address);
-        if bytes == *self.kind.original() {
-            return Some(State::Original);
+        let mut code = [0; sled::MOST_BYTES];
+        let code = code.get_mut(..self.kind.bytes())?;
+        for (address, byte) in (self.address..).zip(&mut *code) {
+            [*byte] = text::read(address);
         }
-        if bytes == self.prepared {
-            return Some(State::Off);
-        }
-        let mut on = self.prepared;
-        let (index, byte) = self.kind.switch(true);
-        *on.get_mut(index)? = byte;
-        (bytes == on).then_some(State::On)
+        self.kind.state(code, &self.preparation)
     }
 }
 

@@ -3,8 +3,8 @@
 //! A sled reaches 2 GiB, and this library may be farther. So an object gets pages near it:
 //!
 //! ```text
-//! 12 addresses  of the trampolines
-//! 12 stubs      one for each, of which exits use theirs: jmp [trampoline]
+//! 14 addresses  of the trampolines
+//! 14 stubs      one for each, of which exits and events use theirs: jmp [trampoline]
 //! n stubs       entry of each function:                  mov r10, site; jmp [trampoline]
 //! ```
 //!
@@ -52,8 +52,8 @@ struct Block {
 pub(crate) struct ObjectStubs {
     /// Those of the entry of each function.
     entries: Vec<u64>,
-    /// Those of exits and of tail exits.
-    exits: [u64; 2],
+    /// Those of exits, of tail exits, of custom and of typed events.
+    common: [u64; 4],
 }
 
 impl Stubs {
@@ -78,8 +78,8 @@ impl Stubs {
         let entries: HashMap<_, _> = self.near(text, width).flat_map(Block::entries).collect();
         let entries: Option<_> =
             sites.iter().map(|site| entries.get(&address_of(site)).copied()).collect();
-        let exits = self.near(text, width).next().map(Block::exits);
-        let stubs = entries.zip(exits).map(|(entries, exits)| ObjectStubs { entries, exits });
+        let common = self.near(text, width).next().map(Block::common);
+        let stubs = entries.zip(common).map(|(entries, common)| ObjectStubs { entries, common });
         stubs.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
@@ -97,11 +97,13 @@ impl Stubs {
 impl ObjectStubs {
     /// Returns the address of the stub for a sled of the function with this index.
     pub(crate) fn stub(&self, index: usize, kind: Kind) -> Option<u64> {
-        let [exit, tail_exit] = self.exits;
+        let [exit, tail_exit, custom_event, typed_event] = self.common;
         match kind {
             Kind::Entry | Kind::ArgumentEntry => self.entries.get(index).copied(),
             Kind::Exit => Some(exit),
             Kind::TailExit => Some(tail_exit),
+            Kind::CustomEvent => Some(custom_event),
+            Kind::TypedEvent => Some(typed_event),
         }
     }
 }
@@ -129,8 +131,9 @@ impl Block {
         self.sites.iter().enumerate().map(move |(index, site)| (address_of(site), entry(index)))
     }
 
-    fn exits(&self) -> [u64; 2] {
-        [Kind::Exit, Kind::TailExit].map(|kind| {
+    fn common(&self) -> [u64; 4] {
+        let kinds = [Kind::Exit, Kind::TailExit, Kind::CustomEvent, Kind::TypedEvent];
+        kinds.map(|kind| {
             let index = TRAMPOLINES.len() + Trampoline::index(kind, self.width);
             self.addresses.start + (index * ADDRESS) as u64
         })

@@ -6,6 +6,9 @@
 //! first eight, as wide as the object uses them ([`wide`](crate::wide)). A tail exit also saves
 //! r10, which may have the address of the other function; at an entry, it has the trace point.
 //!
+//! An event may be between any two instructions, so its trampoline saves the flags and all vector
+//! registers, by `xsave`.
+//!
 //! Without a session it returns at once: in a forked child, sleds are those of its parent.
 //!
 //! A trampoline knows the frame by the address of the return address of the traced function.
@@ -21,7 +24,7 @@ use crate::{handler, own};
 pub(crate) struct Trampoline(unsafe extern "C" fn());
 
 /// All trampolines, by [`Trampoline::index`].
-pub(crate) const TRAMPOLINES: [Trampoline; 12] = [
+pub(crate) const TRAMPOLINES: [Trampoline; 14] = [
     Trampoline(trace_xray_entry_sse),
     Trampoline(trace_xray_exit_sse),
     Trampoline(trace_xray_tail_exit_sse),
@@ -34,6 +37,8 @@ pub(crate) const TRAMPOLINES: [Trampoline; 12] = [
     Trampoline(trace_xray_exit_avx512),
     Trampoline(trace_xray_tail_exit_avx512),
     Trampoline(trace_xray_argument_avx512),
+    Trampoline(trace_xray_custom_event),
+    Trampoline(trace_xray_typed_event),
 ];
 
 impl Trampoline {
@@ -44,6 +49,8 @@ impl Trampoline {
             Kind::Exit => 1,
             Kind::TailExit => 2,
             Kind::ArgumentEntry => 3,
+            Kind::CustomEvent => return 12,
+            Kind::TypedEvent => return 13,
         };
         let first = match width {
             Width::Sse => 0,
@@ -71,6 +78,8 @@ extern "C" {
     fn trace_xray_exit_avx512();
     fn trace_xray_tail_exit_avx512();
     fn trace_xray_argument_avx512();
+    fn trace_xray_custom_event();
+    fn trace_xray_typed_event();
 }
 
 #[cfg(not(test))]
@@ -169,7 +178,61 @@ global_asm!(
         trace_xray_restore_general
         trace_xray_end trace_xray_argument_\\suffix
     .endm
+    .macro trace_xray_event name, handler, own
+        .globl \\name
+        .hidden \\name
+        .type \\name, @function
+        .p2align 4
+    \\name:
+        .cfi_startproc
+        endbr64
+        push rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbp, 0
+        mov rbp, rsp
+        .cfi_def_cfa_register rbp
+        pushfq
+        cmp dword ptr [rip + \\own], 0
+        je 3f
+        .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
+        push \\register
+        .endr
+        sub rsp, 2688
+        and rsp, -64
+        xor eax, eax
+        .irp word, 0, 1, 2, 3, 4, 5, 6, 7
+        mov [rsp + 512 + 8 * \\word], rax
+        .endr
+        mov eax, 0xe7
+        xor edx, edx
+        xsave64 [rsp]
+        cld
+        mov rdx, [rbp - 32]
+        lea rcx, [rbp + 8]
+        call \\handler
+        mov eax, 0xe7
+        xor edx, edx
+        xrstor64 [rsp]
+        mov r11, [rbp - 80]
+        mov r10, [rbp - 72]
+        mov r9, [rbp - 64]
+        mov r8, [rbp - 56]
+        mov rdi, [rbp - 48]
+        mov rsi, [rbp - 40]
+        mov rdx, [rbp - 32]
+        mov rcx, [rbp - 24]
+        mov rax, [rbp - 16]
+    3:
+        lea rsp, [rbp - 8]
+        popfq
+        pop rbp
+        .cfi_def_cfa rsp, 8
+        ret
+        trace_xray_end \\name
+    .endm
     .text
+    trace_xray_event trace_xray_custom_event, {custom_event}, {own}
+    trace_xray_event trace_xray_typed_event, {typed_event}, {own}
     trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {tail_exit}, {argument}, {own}
     trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {tail_exit}, {argument}, {own}
     trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {tail_exit}, {argument}, {own}",
@@ -178,6 +241,8 @@ global_asm!(
     exit = sym handler::exit,
     tail_exit = sym handler::tail_exit,
     argument = sym handler::entry_with_argument,
+    custom_event = sym handler::custom_event,
+    typed_event = sym handler::typed_event,
     own = sym own::OWN,
 );
 

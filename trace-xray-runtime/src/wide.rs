@@ -51,6 +51,11 @@ impl Width {
     }
 }
 
+/// Returns whether the processor and the system can save all registers by one instruction.
+pub(crate) fn can_save_all() -> bool {
+    std::arch::is_x86_feature_detected!("xsave")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,13 +56,17 @@ fn code(function: Function) -> Vec<u8> {
     text::read::<2>(function as usize as u64).to_vec()
 }
 
+/// The sled of an entry or a tail exit.
+const ENTRY: [u8; sled::BYTES] = *b"\xeb\x09\x66\x0f\x1f\x84\0\0\x02\0\0";
+
 /// LLVM 18 emits such a sled for `if (a) return f();`.
 #[test]
 fn a_tail_exit_before_a_conditional_jump_is_refused() {
     let state = |kind: Kind, jump: [u8; 2]| {
-        let code: &[u8] = Vec::leak([&kind.original()[..], &jump].concat());
+        let code: &[u8] = Vec::leak([&ENTRY[..], &jump].concat());
         let address = code.as_ptr().expose_provenance() as u64;
-        Sled { address, kind, prepared: kind.prepared(address, address).unwrap() }.state()
+        let preparation = kind.preparation(address, address).unwrap();
+        Sled { address, kind, preparation }.state()
     };
     for jump in [[0xe9, 0x80], [0xeb, 0x80], [0xff, 0xe0], [0x0f, 0x0b], [0x41, 0xff]] {
         assert_eq!(state(Kind::TailExit, jump), Some(State::Original), "{jump:x?}");
@@ -78,7 +82,7 @@ fn a_tail_exit_before_a_conditional_jump_is_refused() {
 fn unwritable_page() -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("page");
-    let mut page = Kind::Entry.original().to_vec();
+    let mut page = ENTRY.to_vec();
     page.resize(4096, 0);
     std::fs::write(&path, page).unwrap();
     let file = std::fs::File::open(path).unwrap();

@@ -62,6 +62,8 @@ macro_rules! of_tests {
         trace_xray_of_test test_sse, movups, xmm, 16, trace_xray_clobber_sse
         trace_xray_of_test test_avx, vmovups, ymm, 32, trace_xray_clobber_avx
         trace_xray_of_test test_avx512, vmovups, zmm, 64, trace_xray_clobber_avx
+        trace_xray_event trace_xray_event_test_sse, trace_xray_clobber_sse, trace_xray_of_test_own
+        trace_xray_event trace_xray_event_test_avx, trace_xray_clobber_avx, trace_xray_of_test_own
         .section .rodata
         .p2align 2
         trace_xray_of_test_own:
@@ -97,13 +99,16 @@ extern "C" {
     fn trace_xray_exit_test_avx512();
     fn trace_xray_tail_exit_test_avx512();
     fn trace_xray_argument_test_avx512();
+    fn trace_xray_event_test_sse();
+    fn trace_xray_event_test_avx();
     fn trace_xray_run_test_sse(function: Function, values: &Registers, results: &mut Registers);
     fn trace_xray_run_test_avx(function: Function, values: &Registers, results: &mut Registers);
     fn trace_xray_run_test_avx512(function: Function, values: &Registers, results: &mut Registers);
 }
 
-/// Checks the trampolines for an entry, an exit, a tail exit, and an entry with an argument.
-fn check(trampolines: [Function; 4], run: Run, bytes: usize) {
+/// Checks the trampolines for an entry, an exit, a tail exit, an entry with an argument, and an
+/// event.
+fn check(trampolines: [Function; 5], run: Run, bytes: usize) {
     let values = Registers {
         general: std::array::from_fn(|number| 0x0101_0101_0101_0101 * (number as u64 + 1)),
         vectors: std::array::from_fn(|number| {
@@ -114,8 +119,8 @@ fn check(trampolines: [Function; 4], run: Run, bytes: usize) {
         let mut results = Registers { general: [0; 9], vectors: [[0; 64]; 8] };
         // SAFETY: the handlers change no registers but those that a function may change.
         unsafe { run(trampoline, &values, &mut results) };
-        let is_tail_exit = index == 2;
-        let general = if is_tail_exit { 9 } else { 8 };
+        let saves_r10 = matches!(index, 2 | 4);
+        let general = if saves_r10 { 9 } else { 8 };
         assert_eq!(results.general[..general], values.general[..general], "{index}, {bytes}");
         for (result, value) in results.vectors.iter().zip(&values.vectors) {
             assert_eq!(result[..bytes], value[..bytes], "{index}, {bytes}");
@@ -125,28 +130,31 @@ fn check(trampolines: [Function; 4], run: Run, bytes: usize) {
 
 #[test]
 fn a_handler_that_changes_all_registers_changes_no_value_of_the_program() {
-    let sse: [Function; 4] = [
+    let sse: [Function; 5] = [
         trace_xray_entry_test_sse,
         trace_xray_exit_test_sse,
         trace_xray_tail_exit_test_sse,
         trace_xray_argument_test_sse,
+        trace_xray_event_test_sse,
     ];
     check(sse, trace_xray_run_test_sse, 16);
     if std::arch::is_x86_feature_detected!("avx") {
-        let avx: [Function; 4] = [
+        let avx: [Function; 5] = [
             trace_xray_entry_test_avx,
             trace_xray_exit_test_avx,
             trace_xray_tail_exit_test_avx,
             trace_xray_argument_test_avx,
+            trace_xray_event_test_avx,
         ];
         check(avx, trace_xray_run_test_avx, 32);
     }
     if std::arch::is_x86_feature_detected!("avx512f") {
-        let avx512: [Function; 4] = [
+        let avx512: [Function; 5] = [
             trace_xray_entry_test_avx512,
             trace_xray_exit_test_avx512,
             trace_xray_tail_exit_test_avx512,
             trace_xray_argument_test_avx512,
+            trace_xray_event_test_avx,
         ];
         check(avx512, trace_xray_run_test_avx512, 64);
     }
