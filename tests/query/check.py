@@ -1,5 +1,5 @@
-"""Compares the tables of trace-query with those of Perfetto's trace processor, with the results of `trace`, and with DuckDB on Parquet,
-of archives and of a store that has all of them.
+"""Compares the tables of trace-query with those of Perfetto's trace processor, with the results of `trace`, and with DuckDB and Apache Spark
+on Parquet, of archives and of a store that has all of them; and those of a store on a cluster with those without it.
 
     python check.py --bin target/debug --query trace-query --engine PERFETTO_UI --work DIR
 
@@ -19,8 +19,11 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "readers"))
 
 import archives  # noqa: E402
+import against_cluster  # noqa: E402
 import against_duckdb  # noqa: E402
+import against_otlp  # noqa: E402
 import against_perfetto  # noqa: E402
+import against_spark  # noqa: E402
 import against_store  # noqa: E402
 import against_trace  # noqa: E402
 from program import Query  # noqa: E402
@@ -50,6 +53,12 @@ def checks(programs: Programs, query: Query, engine: Path) -> Iterator[Check]:
         for name, faults, rows in against_duckdb.checks(programs, query, archive):
             yield Check(archive.name, f"DuckDB: {name}", faults, rows)
     for name, faults, rows in against_store.checks(programs, query, recorded, programs.work / "stores"):
+        yield Check("a store", name, faults, rows)
+    for name, faults, rows in against_otlp.checks(programs, query, programs.work / "otlp"):
+        yield Check("services", name, faults, rows)
+    for what, name, faults, rows in against_spark.checks(query, recorded, programs.work / "spark"):
+        yield Check(what, name, faults, rows)
+    for name, faults, rows in against_cluster.checks(query, recorded, programs.work / "clusters"):
         yield Check("a store", name, faults, rows)
 
 

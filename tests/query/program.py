@@ -36,15 +36,20 @@ class Query:
         run = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False, env=environment)
         if run.returncode != 0:
             raise RuntimeError(f"{archive}: exits with {run.returncode}: {run.stderr[:2000]}")
-        results, rest = [], run.stdout.lstrip()
+        return self.rows(run.stdout, len(queries))
+
+    @staticmethod
+    def rows(output: str, queries: int) -> list[list[Row]]:
+        """The rows of each query, as they are printed."""
+        results, rest = [], output.lstrip()
         # Columns can have one name.
         decoder = json.JSONDecoder(object_pairs_hook=Pairs)
         while rest:
             rows, end = decoder.raw_decode(rest)
             results.append([row.values() for row in rows])
             rest = rest[end:].lstrip()
-        if len(results) != len(queries):
-            raise RuntimeError(f"{len(results)} results of {len(queries)} queries")
+        if len(results) != queries:
+            raise RuntimeError(f"{len(results)} results of {queries} queries")
         return results
 
     def export(self, archive: Path, folder: Path) -> None:

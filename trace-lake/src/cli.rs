@@ -10,8 +10,10 @@ Examples:
   trace query app.fxt @slowest-spans
   trace query app.fxt -f report.sql --format csv -o report.csv
   trace query app.fxt --export tables/
+  trace query app.fxt --otlp app.otlp
   trace query app.fxt
   trace query s3://bucket/traces \"SELECT day, host, count(*) FROM spans GROUP BY day, host\"
+  trace query s3://bucket/traces --cluster 10.0.0.5:50050 @hottest
 
 Without a query, a terminal gets a shell with history and completion; else the query is read
 from standard input. `.tables`, `.schema`, `.functions` and `.queries` list what can be asked.
@@ -52,6 +54,10 @@ pub struct Cli {
     #[arg(long, visible_alias = "parquet", value_name = "FOLDER", conflicts_with = "output")]
     pub export: Option<PathBuf>,
 
+    /// Write spans and operations that have trace ids to a file for OpenTelemetry (OTLP)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sql", "file", "export", "output", "cluster"])]
+    pub otlp: Option<PathBuf>,
+
     /// List the ready queries
     #[arg(long)]
     pub list: bool,
@@ -59,6 +65,10 @@ pub struct Cli {
     /// Memory of sorts, joins and groups in MiB; beyond it they use temporary files
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub memory: usize,
+
+    /// Run the queries of a store on the cluster of this scheduler
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "export")]
+    pub cluster: Option<String>,
 
     /// Name the functions of XRay logs by this program or map
     #[arg(long, value_name = "BIN")]

@@ -22,7 +22,7 @@ use crate::store::snapshot::Snapshot;
 use crate::store::Store;
 use crate::subject::Subject;
 use crate::usage::UsageError;
-use crate::{damage, export, lake, queries, session, shell, statements};
+use crate::{damage, export, lake, otlp, queries, session, shell, statements};
 
 /// Runs the program.
 #[must_use]
@@ -65,11 +65,19 @@ fn run(cli: &Cli) -> Result<u8> {
     let runtime = session::runtime().context("cannot start threads")?;
     let subject = match path.to_str().filter(|_| is_store(path)) {
         Some(name) => {
-            let snapshot = runtime.block_on(Snapshot::newest(Store::open(name)?))?;
-            Subject::Store(Arc::new(snapshot))
+            let store = match &cli.cluster {
+                Some(_) => Store::open_absolute(name)?,
+                None => Store::open(name)?,
+            };
+            Subject::Store(Arc::new(runtime.block_on(Snapshot::newest(store))?))
         }
         None if path.is_dir() => bail!(
             "{0} is a directory{HINT}`trace lake add {0} ARCHIVE` makes it a store of archives",
+            path.display()
+        ),
+        None if cli.cluster.is_some() => bail!(
+            "{0} is not a store: --cluster runs queries of stores{HINT}`trace lake add STORE {0}` \
+             adds it to one",
             path.display()
         ),
         None => {
@@ -78,32 +86,61 @@ fn run(cli: &Cli) -> Result<u8> {
         }
     };
     let memory = cli.memory.saturating_mul(1 << 20);
-    let session = runtime.block_on(session::session(&subject, memory))?;
+    let session = runtime.block_on(session(&subject, memory, cli.cluster.as_deref()))?;
     let path_of_result = cli.output.clone().filter(|path| path != Path::new(STANDARD));
     let output = Output { format: cli.format, path: path_of_result };
-    match (&cli.export, sql(cli)?) {
+    match (&cli.export, &cli.otlp) {
         (Some(folder), _) => runtime.block_on(export::export(&session, folder))?,
-        (None, Some(text)) => {
-            runtime.block_on(statements::run(&session, &output, &text))?;
-        }
-        (None, None) => shell::run(&session, &output, &runtime, path)?,
+        (None, Some(file)) => runtime.block_on(otlp::export(&session, file))?,
+        (None, None) => match sql(cli)? {
+            Some(text) => {
+                runtime.block_on(statements::run(&session, &output, &text))?;
+            }
+            None => shell::run(&session, &output, &runtime, path)?,
+        },
     }
     Ok(match &subject {
         Subject::Archive(archive) => damage::warn(archive),
-        Subject::Store(_) => OK,
+        Subject::Store(_) | Subject::Named(_) => OK,
     })
+}
+
+/// Returns a session, whose queries run on a cluster if a scheduler is given.
+#[cfg(feature = "cluster")]
+async fn session(
+    subject: &Subject,
+    memory: usize,
+    scheduler: Option<&str>,
+) -> Result<session::QuerySession> {
+    let session = session::session(subject, memory).await?;
+    match scheduler {
+        Some(scheduler) => lake::cluster::attach(session, scheduler).await,
+        None => Ok(session),
+    }
+}
+
+#[cfg(not(feature = "cluster"))]
+async fn session(
+    subject: &Subject,
+    memory: usize,
+    scheduler: Option<&str>,
+) -> Result<session::QuerySession> {
+    match scheduler {
+        Some(_) => Err(crate::message::no_cluster()),
+        None => Ok(session::session(subject, memory).await?),
+    }
 }
 
 /// Returns the files that are written.
 fn outputs(cli: &Cli) -> Vec<PathBuf> {
     let exported = cli.export.as_deref().map(export::paths).into_iter().flatten();
-    exported.chain(cli.output.clone()).collect()
+    exported.chain(cli.output.clone()).chain(cli.otlp.clone()).collect()
 }
 
 /// Fails if standard input is both the archive and the query.
 fn refuse_input_used_twice(cli: &Cli, archive: &Path) -> Result<(), UsageError> {
     let standard = Path::new(STANDARD);
-    let is_elsewhere = cli.sql.is_some() || cli.export.is_some();
+    let is_elsewhere = cli.sql.is_some() || cli.export.is_some() || cli.otlp.is_some();
     if archive != standard || is_elsewhere || cli.file.as_deref().is_some_and(|it| it != standard) {
         return Ok(());
     }
@@ -115,9 +152,6 @@ fn refuse_input_used_twice(cli: &Cli, archive: &Path) -> Result<(), UsageError> 
 
 /// Returns the statements to run, or `None` for a shell.
 fn sql(cli: &Cli) -> Result<Option<String>> {
-    if cli.export.is_some() {
-        return Ok(None);
-    }
     let resolve =
         |text: &str| queries::resolve(text).map(str::to_owned).map_err(anyhow::Error::msg);
     match (&cli.sql, &cli.file) {

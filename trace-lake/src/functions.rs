@@ -10,8 +10,14 @@ mod overlap;
 
 use std::sync::Arc;
 
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
+
+use clock::ToClock;
+use extent::{Bound, Extent};
+use extract_arg::ExtractArg;
+use overlap::Overlap;
 
 use crate::directory::Clock;
 use crate::subject::Subject;
@@ -71,22 +77,46 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// Adds the functions to a session.
 pub(crate) fn register(context: &SessionContext, subject: &Subject) {
-    let clock = |name, clock| clock::ToClock::new(name, clock, subject.clone());
-    context.register_udf(ScalarUDF::new_from_impl(arg::Arg::new()));
-    let memory = context.runtime_env().memory_pool.clone();
-    let extract_arg = extract_arg::ExtractArg::new(subject.clone(), memory);
-    context.register_udf(ScalarUDF::new_from_impl(extract_arg));
-    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::nanos(subject.clone())));
-    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::is_any(subject.clone())));
-    context.register_udf(ScalarUDF::new_from_impl(clock("to_realtime", Clock::Realtime)));
-    context.register_udf(ScalarUDF::new_from_impl(clock("to_monotonic", Clock::Monotonic)));
-    context.register_udf(ScalarUDF::new_from_impl(clock("to_boottime", Clock::Boottime)));
-    context.register_udf(ScalarUDF::new_from_impl(glob::Glob::new()));
-    for bound in extent::Bound::ALL {
-        context.register_udf(ScalarUDF::new_from_impl(extent::Extent::new(bound, subject.clone())));
+    let pool = context.runtime_env().memory_pool.clone();
+    for function in plain().into_iter().chain(of_subject(subject, &pool)) {
+        context.register_udf(function);
     }
     for is_flow in [false, true] {
         let function = critical_path::CriticalPath::new(subject.clone(), is_flow);
         context.register_udtf(function.name(), Arc::new(function));
     }
+}
+
+/// Returns the functions whose results depend only on their arguments.
+pub(crate) fn plain() -> [ScalarUDF; 2] {
+    [ScalarUDF::new_from_impl(arg::Arg::new()), ScalarUDF::new_from_impl(glob::Glob::new())]
+}
+
+/// Returns the functions whose results depend on what the queries read. Values that they keep are
+/// counted in the pool.
+pub(crate) fn of_subject(subject: &Subject, pool: &Arc<dyn MemoryPool>) -> Vec<ScalarUDF> {
+    let own = || subject.clone();
+    let clock = |name, clock| ScalarUDF::new_from_impl(ToClock::new(name, clock, own()));
+    let extent = |bound| ScalarUDF::new_from_impl(Extent::new(bound, own()));
+    let mut functions = vec![
+        ScalarUDF::new_from_impl(ExtractArg::new(own(), pool.clone())),
+        ScalarUDF::new_from_impl(Overlap::nanos(own())),
+        ScalarUDF::new_from_impl(Overlap::is_any(own())),
+        clock("to_realtime", Clock::Realtime),
+        clock("to_monotonic", Clock::Monotonic),
+        clock("to_boottime", Clock::Boottime),
+    ];
+    functions.extend(Bound::ALL.map(extent));
+    functions
+}
+
+/// Returns what a function of [`of_subject`] reads, or `None` for another function.
+#[cfg(feature = "cluster")]
+pub(crate) fn subject_of(function: &ScalarUDF) -> Option<&Subject> {
+    let function = function.inner();
+    let extract_arg = || function.downcast_ref::<ExtractArg>().map(ExtractArg::subject);
+    let overlap = || function.downcast_ref::<Overlap>().map(Overlap::subject);
+    let clock = || function.downcast_ref::<ToClock>().map(ToClock::subject);
+    let extent = || function.downcast_ref::<Extent>().map(Extent::subject);
+    extract_arg().or_else(overlap).or_else(clock).or_else(extent)
 }

@@ -4,6 +4,8 @@ mod add;
 mod amount;
 mod clean;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 mod compact;
 mod labels;
 mod list;
@@ -14,6 +16,8 @@ mod tests;
 
 use anyhow::{Context, Result};
 
+#[cfg(not(feature = "cluster"))]
+use crate::message::no_cluster;
 use crate::session;
 use cli::{Command, LakeCli};
 
@@ -31,6 +35,12 @@ pub(crate) fn run(cli: &LakeCli) -> Result<u8> {
             Command::Compact(args) => compact::run(args).await,
             Command::Retain(args) => retain::run(args).await,
             Command::Report(args) => report::run(args).await,
+            #[cfg(feature = "cluster")]
+            Command::Scheduler(args) => cluster::run_scheduler(args).await,
+            #[cfg(feature = "cluster")]
+            Command::Executor(args) => cluster::run_executor(args).await,
+            #[cfg(not(feature = "cluster"))]
+            Command::Scheduler(_) | Command::Executor(_) => Err(no_cluster()),
         }
     })
 }

@@ -9,7 +9,9 @@
 //! - [`views`] has the tables of Perfetto's trace processor as views.
 //! - [`functions`] has the functions of traces.
 //! - [`output`] writes results.
-//! - [`lake`] adds archives to a store, and compacts, removes and reports them.
+//! - [`lake`] adds archives to a store, and compacts, removes and reports them. With the feature
+//!   `cluster`, it runs queries of a store on several machines.
+//! - [`otlp`] exports spans of requests to OpenTelemetry.
 //!
 //! The program `trace-query` is the command line of this library; `trace query` and `trace lake`
 //! run it.
@@ -29,6 +31,7 @@ pub mod input;
 pub mod lake;
 pub mod message;
 mod nesting;
+pub mod otlp;
 pub mod output;
 mod provider;
 pub mod queries;

@@ -22,6 +22,15 @@ pub fn say(message: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(message));
 }
 
+/// Returns the error of a program without the cluster.
+#[cfg(not(feature = "cluster"))]
+pub(crate) fn no_cluster() -> anyhow::Error {
+    anyhow::anyhow!(
+        "this program is built without the cluster\
+         {HINT}`cargo install --path trace-lake --features cluster` installs one with it"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

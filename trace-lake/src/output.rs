@@ -9,7 +9,7 @@ mod text;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -19,8 +19,8 @@ use futures::StreamExt;
 
 use crate::cli::Format;
 use crate::message::HINT;
-pub(crate) use file::refuse_same_file;
 use file::OutputFile;
+pub(crate) use file::{refuse_same_file, BytesFile};
 pub(crate) use parquet::parquet_properties;
 pub use parquet::parquet_writer;
 
@@ -75,8 +75,8 @@ impl Output {
 ///
 /// Writing failed.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let file = OutputFile::create(path)?;
-    file.open()?.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut file = BytesFile::create(path)?;
+    file.write(bytes)?;
     file.finish()
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::error::ArrowError;
+use datafusion::common::internal_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -84,6 +85,7 @@ pub(crate) fn tables(subject: &Subject, memory: usize) -> Result<SessionContext>
             }
         }
         Subject::Store(snapshot) => table::register(&context, snapshot, &TABLES)?,
+        Subject::Named(_) => return internal_err!("the content of the store is unknown"),
     }
     Ok(context)
 }
@@ -93,6 +95,18 @@ impl QuerySession {
     #[must_use]
     pub fn context(&self) -> &SessionContext {
         &self.context
+    }
+
+    /// Returns this session with another engine, which gets the functions.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn with_context(self, context: SessionContext) -> Self {
+        functions::register(&context, &self.subject);
+        Self { context, ..self }
+    }
+
+    /// Returns whether the session is of a store.
+    pub(crate) fn is_of_store(&self) -> bool {
+        !matches!(self.subject, Subject::Archive(_))
     }
 
     /// Plans the statements of a text.

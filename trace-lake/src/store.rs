@@ -17,10 +17,13 @@
 //! - `table` reads the files of a table, without those that a query does not need (`prune`).
 //! - `check` finds damaged files after a query has failed.
 //! - [`snapshot`] is the state that the queries of a session see.
+//! - [`named`] is a snapshot on another machine, which is read when a function needs it.
+//! - `url` names a store in plans.
 //! - `writer` writes the files, and `reader` reads them.
 
 pub(crate) mod check;
 pub mod log;
+pub mod named;
 pub(crate) mod names;
 pub mod place;
 mod prune;
@@ -28,6 +31,7 @@ mod reader;
 pub mod snapshot;
 pub mod state;
 pub(crate) mod table;
+pub(crate) mod url;
 pub(crate) mod writer;
 
 pub use place::Store;

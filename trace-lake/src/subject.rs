@@ -1,6 +1,7 @@
 //! What queries read: an archive, or a store of many.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use tokio::runtime::Handle;
 use crate::archive::Archive;
 use crate::directory::Clock;
 use crate::message::HINT;
+use crate::store::named::NamedStore;
 use crate::store::snapshot::Snapshot;
 use crate::store::table::register;
 use crate::tables::{values_of, TABLES};
@@ -29,6 +31,8 @@ pub enum Subject {
     Archive(Arc<Archive>),
     /// A store.
     Store(Arc<Snapshot>),
+    /// A store whose files a plan of another machine has.
+    Named(Arc<NamedStore>),
 }
 
 impl Subject {
@@ -37,6 +41,7 @@ impl Subject {
         match self {
             Self::Archive(archive) => Ok(archive.directory()?.extent),
             Self::Store(snapshot) => Ok(snapshot.state.extent()),
+            Self::Named(store) => Ok(wait(store.snapshot())?.state.extent()),
         }
     }
 
@@ -44,7 +49,7 @@ impl Subject {
     pub(crate) fn converter(&self, clock: Clock) -> Result<impl Fn(i64) -> Option<i64> + '_> {
         let clocks = match self {
             Self::Archive(archive) => Some(&archive.directory()?.clocks),
-            Self::Store(_) => None,
+            Self::Store(_) | Self::Named(_) => None,
         };
         Ok(move |nanos| match clocks {
             Some(clocks) => clocks.convert(nanos, clock),
@@ -61,12 +66,18 @@ impl Subject {
     ) -> Result<HashMap<i64, Option<String>>> {
         match self {
             Self::Archive(archive) => values_of(archive, key),
-            // A function of the engine cannot wait in another way.
-            Self::Store(snapshot) => {
-                Handle::current().block_on(values_in_store(snapshot, key, memory))
-            }
+            Self::Store(snapshot) => wait(values_in_store(snapshot, key, memory)),
+            Self::Named(store) => wait(async {
+                let snapshot = store.snapshot().await?;
+                values_in_store(snapshot, key, memory).await
+            }),
         }
     }
+}
+
+/// Waits for the storage. A function of the engine cannot wait in another way.
+fn wait<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::task::block_in_place(|| Handle::current().block_on(future))
 }
 
 async fn values_in_store(
@@ -103,6 +114,7 @@ impl PartialEq for Subject {
         match (self, other) {
             (Self::Archive(one), Self::Archive(other)) => Arc::ptr_eq(one, other),
             (Self::Store(one), Self::Store(other)) => Arc::ptr_eq(one, other),
+            (Self::Named(one), Self::Named(other)) => one.place == other.place,
             _ => false,
         }
     }
@@ -115,6 +127,7 @@ impl Hash for Subject {
         match self {
             Self::Archive(archive) => Arc::as_ptr(archive).hash(state),
             Self::Store(snapshot) => Arc::as_ptr(snapshot).hash(state),
+            Self::Named(store) => store.place.hash(state),
         }
     }
 }

@@ -27,6 +27,11 @@ impl ToClock {
         let signature = Signature::exact(vec![DataType::Int64], Volatility::Immutable);
         Self { name, clock, signature, subject }
     }
+
+    #[cfg(feature = "cluster")]
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
 }
 
 impl PartialEq for ToClock {

@@ -33,6 +33,11 @@ impl Extent {
     pub(super) fn new(bound: Bound, subject: Subject) -> Self {
         Self { bound, signature: Signature::nullary(Volatility::Immutable), subject }
     }
+
+    #[cfg(feature = "cluster")]
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
 }
 
 impl PartialEq for Extent {

@@ -70,6 +70,11 @@ impl ExtractArg {
         keys.insert(key.to_owned(), values.clone());
         Ok(values)
     }
+
+    #[cfg(feature = "cluster")]
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
 }
 
 impl PartialEq for ExtractArg {

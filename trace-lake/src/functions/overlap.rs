@@ -35,6 +35,11 @@ impl Overlap {
         let signature = Signature::exact(vec![DataType::Int64; 4], Volatility::Immutable);
         Self { is_test, signature, subject }
     }
+
+    #[cfg(feature = "cluster")]
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
 }
 
 impl PartialEq for Overlap {
@@ -77,7 +82,7 @@ impl ScalarUDFImpl for Overlap {
         };
         let extent = match self.subject {
             Subject::Archive(_) => self.subject.extent()?,
-            Subject::Store(_) => None,
+            Subject::Store(_) | Subject::Named(_) => None,
         };
         let last = extent.map(|(_, last)| last);
         let first = starts.iter().zip(durs).map(|pair| interval(pair, last));

@@ -18,7 +18,7 @@ use crate::tables::TABLES;
 /// The age of a file that no change names, after which its writer is dead.
 pub(super) const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// The begin of an addition.
+/// The begin of an addition, or of writing a file of a compaction.
 #[derive(Debug)]
 pub(super) struct Begin {
     running: Instant,
@@ -29,6 +29,11 @@ pub(super) struct Begin {
 impl Begin {
     pub(super) fn now() -> Self {
         Self { running: Instant::now(), wall: SystemTime::now() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn long_ago() -> Self {
+        Self { wall: SystemTime::now() - ABANDONED, ..Self::now() }
     }
 
     /// Returns whether the files since then may be old enough to be deleted soon.
@@ -134,8 +139,7 @@ mod tests {
     #[test]
     fn the_time_of_an_addition_passes_while_the_machine_is_suspended() {
         assert!(!Begin::now().is_long_ago());
-        let suspended = Begin { wall: SystemTime::now() - ABANDONED, ..Begin::now() };
-        assert!(suspended.is_long_ago());
+        assert!(Begin::long_ago().is_long_ago());
         // Somebody has set the clock.
         assert!(!Begin { wall: SystemTime::now() + ABANDONED, ..Begin::now() }.is_long_ago());
     }

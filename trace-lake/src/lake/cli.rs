@@ -23,6 +23,8 @@ Examples:
   trace lake compact traces/
   trace lake retain traces/ --older-than 30d
   trace lake report traces/ -n request -o request.html
+  trace lake scheduler --bind 10.0.0.5:50050          # a cluster for trace query --cluster
+  trace lake executor --scheduler 10.0.0.5:50050 --bind 10.0.0.6:50051
 
 A store is a folder, or a URL s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER.
 Access to object storages comes from the environment: AWS_…, GOOGLE_… or AZURE_….
@@ -55,6 +57,10 @@ pub enum Command {
     Retain(RetainArgs),
     /// Show durations by day, version and host, and what became slower, as a web page
     Report(ReportArgs),
+    /// Run the scheduler of a cluster for `trace query --cluster`
+    Scheduler(SchedulerArgs),
+    /// Run an executor of a cluster
+    Executor(ExecutorArgs),
 }
 
 /// Arguments of `trace lake add`.
@@ -186,6 +192,57 @@ pub struct ReportArgs {
     /// Memory of groups and joins in MiB; beyond it they use temporary files
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub memory: usize,
+}
+
+/// Arguments of `trace lake scheduler`.
+#[derive(Debug, Args)]
+pub struct SchedulerArgs {
+    /// Listen on this address. Whoever can connect can run queries
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub bind: String,
+
+    /// Give the tasks of an executor that was silent for this time to others
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = amount::duration)]
+    pub executor_timeout: Duration,
+
+    /// Print what the scheduler does
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Arguments of `trace lake executor`.
+#[derive(Debug, Args)]
+pub struct ExecutorArgs {
+    /// Address of the scheduler
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub scheduler: String,
+
+    /// Listen on this address for executors and clients that read rows. Whoever can connect can
+    /// read them
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50051")]
+    pub bind: String,
+
+    /// Name by which they reach this executor [default: its address as the scheduler sees it]
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
+    /// Run this many tasks at once [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub tasks: Option<u16>,
+
+    /// Memory of sorts, joins and groups in MiB, divided among the tasks; beyond it they use
+    /// temporary files
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub memory: usize,
+
+    /// Folder for rows that other executors read and for temporary files [default: a new one in
+    /// TMPDIR, which is removed]
+    #[arg(long, value_name = "FOLDER")]
+    pub work_dir: Option<PathBuf>,
+
+    /// Print what the executor does
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 #[cfg(test)]

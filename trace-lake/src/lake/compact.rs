@@ -12,12 +12,12 @@ use futures::StreamExt;
 
 use super::add::sorted;
 use super::amount::size;
-use super::clean;
+use super::clean::{self, Begin};
 use super::cli::CompactArgs;
 use crate::exit::{FAILURE, OK};
 use crate::message::{describe, say};
 use crate::session;
-use crate::store::log;
+use crate::store::log::{self, Numbered};
 use crate::store::snapshot::Snapshot;
 use crate::store::state::{Change, FileEntry, State};
 use crate::store::table::FILE_COLUMNS;
@@ -64,7 +64,7 @@ pub(super) async fn compact(store: &Store, target: u64, memory: usize) -> Result
     let mut done = Compacted::default();
     for group in groups(&state, target) {
         let before = group.len();
-        match replace(store, group, memory).await {
+        match replace(store, group, memory, &Begin::now()).await {
             Ok(Some(file)) => {
                 done.before += before;
                 done.after += 1;
@@ -106,7 +106,12 @@ fn groups(state: &State, target: u64) -> Vec<Vec<FileEntry>> {
 }
 
 /// Writes files as one. Returns `None` if another writer has removed one of them meanwhile.
-async fn replace(store: &Store, old: Vec<FileEntry>, memory: usize) -> Result<Option<FileEntry>> {
+pub(super) async fn replace(
+    store: &Store,
+    old: Vec<FileEntry>,
+    memory: usize,
+    begin: &Begin,
+) -> Result<Option<FileEntry>> {
     let Some(first) = old.first() else { return Ok(None) };
     let table = TABLES.into_iter().find(|table| table.name == first.table);
     let Some(table) = table else { bail!("{}: no table is named so", first.table) };
@@ -120,6 +125,11 @@ async fn replace(store: &Store, old: Vec<FileEntry>, memory: usize) -> Result<Op
         bail!(
             "{name}: this file and those beside it have {found} rows, and not {rows} as recorded"
         );
+    }
+    if begin.is_long_ago() {
+        let name = store.name_of(&first.path);
+        clean::delete(store, vec![new]).await;
+        bail!("{name}: it took so long to join files that the new one may be deleted as abandoned");
     }
     let committed = log::commit(store, |state| {
         let is_there = |file: &FileEntry| state.files.contains_key(&file.path);
@@ -144,7 +154,7 @@ async fn merged(
 ) -> Result<Option<FileEntry>> {
     let files = old.iter().map(|file| (file.path.clone(), file.clone())).collect();
     let state = State { files, ..State::default() };
-    let snapshot = Arc::new(Snapshot::new(store.clone(), state));
+    let snapshot = Arc::new(Snapshot::new(store.clone(), Numbered { number: 0, state }));
     let context = session::tables(&Subject::Store(snapshot), memory)?;
     let columns = table.columns.iter().chain(&FILE_COLUMNS).map(|column| col(column.name));
     let frame = context.table(table.name).await?.select(columns.collect::<Vec<_>>())?;

@@ -1,7 +1,8 @@
 //! Output files. [`trace_protocol::file`] has the rules.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use trace_protocol::file::{NewFile, Target};
@@ -51,5 +52,31 @@ impl OutputFile {
         let path = file.place().path();
         file.complete()
             .with_context(|| format!("cannot rename the complete file to {}", path.display()))
+    }
+}
+
+/// A file of bytes, which gets its name when it is complete.
+#[derive(Debug)]
+pub(crate) struct BytesFile {
+    file: OutputFile,
+    bytes: File,
+    path: PathBuf,
+}
+
+impl BytesFile {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = OutputFile::create(path)?;
+        let bytes = file.open()?;
+        Ok(Self { file, bytes, path: path.to_owned() })
+    }
+
+    /// Writes bytes after those before.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.bytes.write_all(bytes);
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        self.file.finish()
     }
 }

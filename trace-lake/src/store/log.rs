@@ -80,7 +80,24 @@ pub async fn newest(store: &Store) -> Result<Numbered> {
 
 async fn read_newest(store: &Store) -> Result<Numbered> {
     let numbers = numbers(store).await?;
-    let Some(last) = numbers.last().copied() else { return Ok(Numbered::default()) };
+    match numbers.last().copied() {
+        Some(last) => read_until(store, &numbers, last).await,
+        None => Ok(Numbered::default()),
+    }
+}
+
+/// Returns the state after a change.
+///
+/// # Errors
+///
+/// As [`newest`], or the change does not exist.
+pub(crate) async fn at(store: &Store, number: u64) -> Result<Numbered> {
+    let numbers = numbers(store).await?;
+    read_until(store, &numbers, number).await
+}
+
+/// Returns the state after the change `last`. `numbers` are those of all changes.
+async fn read_until(store: &Store, numbers: &[u64], last: u64) -> Result<Numbered> {
     let first = last - last % WHOLE;
     if let Some(missing) = (first.max(1)..=last).find(|n| numbers.binary_search(n).is_err()) {
         let name = store.name_of(path(missing).as_ref());

@@ -74,6 +74,20 @@ impl Store {
         }
     }
 
+    /// Opens a store as [`open`](Self::open) does, by a name that other processes can open.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), or the path is not UTF-8.
+    pub(crate) fn open_absolute(name: &str) -> Result<Self> {
+        let Some(folder) = folder(name)? else { return Self::open(name) };
+        let path = fs::canonicalize(&folder).with_context(|| format!("cannot open {name}"))?;
+        match path.to_str() {
+            Some(name) => Self::open(name),
+            None => bail!("cannot open {name}: its path is not UTF-8"),
+        }
+    }
+
     /// Opens a store as [`open`](Self::open) does. A missing folder is created.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
-use super::log;
+use super::log::{self, Numbered};
 use super::state::State;
 use super::Store;
 
@@ -15,6 +15,8 @@ use super::Store;
 pub struct Snapshot {
     /// The store.
     pub store: Store,
+    /// The number of its last change.
+    pub number: u64,
     /// Its state.
     pub state: State,
     /// The paths of the files that queries have opened.
@@ -28,12 +30,22 @@ impl Snapshot {
     ///
     /// The store cannot be read, or the place is not a store.
     pub async fn newest(store: Store) -> Result<Self> {
-        let state = log::existing(&store).await?.state;
-        Ok(Self::new(store, state))
+        let newest = log::existing(&store).await?;
+        Ok(Self::new(store, newest))
     }
 
-    pub(crate) fn new(store: Store, state: State) -> Self {
-        Self { store, state, opened: Mutex::default() }
+    /// Reads the state of a store after a change.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or the change has been deleted.
+    pub(crate) async fn at(store: Store, number: u64) -> Result<Self> {
+        let numbered = log::at(&store, number).await?;
+        Ok(Self::new(store, numbered))
+    }
+
+    pub(crate) fn new(store: Store, Numbered { number, state }: Numbered) -> Self {
+        Self { store, number, state, opened: Mutex::default() }
     }
 
     /// Notes that a query opens a file.

@@ -10,7 +10,6 @@ use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, Pa
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::ExecutionPlan;
@@ -21,6 +20,7 @@ use super::prune;
 use super::reader::Readers;
 use super::snapshot::Snapshot;
 use super::state::FileEntry;
+use super::url::url_of;
 use crate::columns::{column, schema as schema_of, Column, Kind};
 use crate::tables::Table;
 
@@ -36,9 +36,6 @@ pub const FOLDER_COLUMNS: [Column; 3] = [
     column("host", Kind::Text, "the host"),
     column("service", Kind::Text, "the service"),
 ];
-
-/// The name of the store in plans.
-const URL: &str = "trace-store://store";
 
 /// A table of a store.
 #[derive(Debug)]
@@ -62,7 +59,7 @@ pub(crate) fn register<'a>(
     snapshot: &Arc<Snapshot>,
     tables: impl IntoIterator<Item = &'a &'static Table>,
 ) -> Result<()> {
-    let url = ObjectStoreUrl::parse(URL)?;
+    let url = url_of(snapshot.store.name())?;
     context.register_object_store(url.as_ref(), snapshot.store.objects().clone());
     for table in tables {
         let (snapshot, columns) = (snapshot.clone(), columns(table));
@@ -119,7 +116,8 @@ impl TableProvider for StoreTable {
         let readers = Arc::new(Readers(self.snapshot.clone()));
         let source = ParquetSource::new(self.columns.clone());
         let source = source.with_parquet_file_reader_factory(readers);
-        let config = FileScanConfigBuilder::new(ObjectStoreUrl::parse(URL)?, Arc::new(source))
+        let url = url_of(self.snapshot.store.name())?;
+        let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(groups)
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::super::clean;
 use super::super::cli::Limits;
 use super::super::retain::{retain, Removed};
+use super::super::{clean, compact};
 use super::*;
 use crate::archive::Archive;
 use crate::input::Input;
 use crate::store::state::tests::file;
-use crate::store::state::Change;
+use crate::store::state::{Change, FileEntry};
 use crate::testing::complete;
 
 const ROWS: &str = "SELECT count(*), sum(dur_ns), count(DISTINCT archive), count(DISTINCT id) \
@@ -251,6 +251,25 @@ fn a_damaged_file_does_not_end_a_compaction() {
         let groups = before.files.len() / 2;
         assert_eq!((done.failed, done.after), (1, groups - 1));
         assert!(place.state().await.files.contains_key(&damaged.path));
+    });
+}
+
+/// A cleaner may have deleted its file meanwhile: a change that names it would lose the rows.
+#[test]
+fn a_compaction_that_takes_too_long_changes_nothing() {
+    run(async {
+        let place = Place::new();
+        six_archives(&place).await;
+        let state = place.state().await;
+        let of_day = |file: &&FileEntry| file.partition.day == "2026-11-27";
+        let files: Vec<_> = state.of_table("spans").filter(of_day).cloned().collect();
+        assert_eq!(files.len(), 2);
+        let objects = place.objects.all().await;
+        let begin = clean::Begin::long_ago();
+        let replaced = compact::replace(&place.store, files, DEFAULT_MEMORY, &begin).await;
+        let text = replaced.unwrap_err().to_string();
+        assert!(text.contains("may be deleted as abandoned"), "{text}");
+        assert_eq!((place.state().await, place.objects.all().await), (state, objects));
     });
 }
 
