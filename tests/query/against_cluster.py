@@ -46,6 +46,10 @@ TEXTS = {
     "no rows": "select * from spans where day = '1970-01-01'",
     "no table": "select 1 + 1, trace_end() - trace_start()",
     "union": "select name from spans union all select name from instants",
+    "union of unlike parts": """
+        select name, dur_ns from spans where dur_ns > 1000 and depth = 0
+        union all select name, null from (select name, count(*) from instants group by name)
+        union all select process, pid from processes""",
     "in order": "select start_ns, name from spans order by start_ns, id limit 100 offset 10",
 }
 

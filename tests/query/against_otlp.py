@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ def faults_of_spans(events: list, spans: list[tuple[dict, Span]]) -> list[str]:
         if event is None:
             faults.append(f"no event is {span}")
             continue
-        arguments = {key: value for key, value in event.args.items() if key not in IDS}
+        arguments = {key: argument(value) for key, value in event.args.items() if key not in IDS}
         threads = (own.pop("thread.id"), own.pop("thread.name"))
         expected = (arguments, event.end - event.start, KINDS[event.args.get("span.kind")])
         if (own, span.end_time_unix_nano - span.start_time_unix_nano, span.kind) != expected:
@@ -86,6 +87,16 @@ def faults_of_spans(events: list, spans: list[tuple[dict, Span]]) -> list[str]:
         if threads[1] not in ("shop", "prices") or resource["service.name"] != "traceparent" or resource["process.pid"] <= 0:
             faults.append(f"{threads} {resource}")
     return faults
+
+
+def argument(value: object) -> object:
+    """Values that are equal to those of other types have their type with them."""
+    match value:
+        case ("f64", bits):
+            return struct.unpack("<d", struct.pack("<Q", bits))[0]
+        case ("bool", it):
+            return it
+    return value
 
 
 def faults_of_parents(spans: list[tuple[dict, Span]]) -> list[str]:

@@ -27,7 +27,7 @@ class Cluster:
         self.work = work
         work.mkdir(parents=True, exist_ok=True)
         self.executors: list[Executor] = []
-        command = [str(program), "--lake", "scheduler", "--bind", "127.0.0.1:0", "--executor-timeout", "3s"]
+        command = [str(program), "--lake", "scheduler", "--bind", "127.0.0.1:0", "--executor-timeout", "15s"]
         self.log = (work / "scheduler.txt").open("w")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.address = re.search(r"listens on (\S+)", self.process.stdout.readline())[1]

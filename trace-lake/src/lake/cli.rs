@@ -201,7 +201,7 @@ pub struct SchedulerArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
     pub bind: String,
 
-    /// Give the tasks of an executor that was silent for this time to others
+    /// Give the tasks of an executor that was silent for this time to others; at least 15s
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = amount::duration)]
     pub executor_timeout: Duration,
 

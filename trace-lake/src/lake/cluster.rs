@@ -14,6 +14,7 @@
 //!
 //! - `query` sends the plans of a session to a scheduler.
 //! - `scheduler` and `executor` are the processes of a cluster.
+//! - `engine` runs tasks, and `fence` ends an executor that others may replace.
 //! - `codec` writes the functions of traces in plans.
 //! - `stores` opens the stores that plans name.
 //! - `address` has the addresses of the processes, and asks whether a cluster is ready.
@@ -21,7 +22,9 @@
 
 mod address;
 mod codec;
+mod engine;
 mod executor;
+mod fence;
 mod logging;
 mod query;
 mod scheduler;

@@ -15,8 +15,9 @@ use datafusion::execution::SessionStateBuilder;
 
 use super::address::host_and_port;
 use super::codec::Codec;
+use super::engine::Engine;
 use super::stores::NamedStores;
-use super::{logging, MESSAGE_BYTES};
+use super::{fence, logging, MESSAGE_BYTES};
 use crate::exit::OK;
 use crate::functions::plain;
 use crate::lake::cli::ExecutorArgs;
@@ -40,6 +41,8 @@ pub(crate) async fn run(args: &ExecutorArgs) -> Result<u8> {
     logging::start(args.verbose);
     let folder = Folder::create(args.work_dir.as_deref())?;
     let config = config(args, &folder.0)?;
+    let made = folder.1.then(|| folder.0.clone());
+    fence::start(config.health.clone(), made).context("cannot start a thread")?;
     println!("trace-query: the executor serves {} on {}", args.scheduler, args.bind);
     let ended = start_executor_process(Arc::new(config)).await;
     ended.map_err(|error| anyhow!("the executor failed: {error}"))?;
@@ -69,6 +72,7 @@ fn config(args: &ExecutorArgs, folder: &Path) -> Result<ExecutorProcessConfig> {
         grpc_max_decoding_message_size: MESSAGE_BYTES,
         grpc_max_encoding_message_size: MESSAGE_BYTES,
         memory_pool_size: Some(memory as u64),
+        override_execution_engine: Some(Arc::new(Engine::default())),
         override_function_registry: Some(Arc::new(functions())),
         override_runtime_producer: Some(Arc::new(move |_| {
             let runtime = RuntimeEnvBuilder::new().with_temp_file_path(&spill);

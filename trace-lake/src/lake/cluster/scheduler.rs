@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{anyhow, Context, Result};
 use ballista_core::config::TaskSchedulingPolicy;
@@ -27,6 +28,9 @@ use crate::lake::cli::SchedulerArgs;
 /// How often dead executors are looked for, in seconds.
 const CHECK_SECONDS: u64 = 1;
 
+/// Executors that are busy ask for tasks each 5 s, and end after a silence of 10 s.
+const LEAST_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// Runs a scheduler until the process is ended.
 ///
 /// # Errors
@@ -49,7 +53,7 @@ pub(crate) async fn run(args: &SchedulerArgs) -> Result<u8> {
 }
 
 fn config(args: &SchedulerArgs, host: &str, address: SocketAddr) -> SchedulerConfig {
-    let timeout = args.executor_timeout.as_secs().max(1);
+    let timeout = args.executor_timeout.max(LEAST_TIMEOUT).as_secs();
     SchedulerConfig {
         external_host: host.to_owned(),
         bind_host: host.to_owned(),
