@@ -69,17 +69,32 @@ impl KeptFolder {
         Ok(KeptFile(path))
     }
 
-    /// Returns the sessions of a daemon that was killed. Removes files that it had not completed:
-    /// no session writes one yet.
-    pub(super) fn read(&self) -> Vec<(KeptFile, KeptSession)> {
-        let entries = self.ensure_own().and_then(|()| fs::read_dir(&self.0));
-        let Ok(entries) = entries else { return Vec::new() };
-        let is_new =
-            |it: &fs::DirEntry| it.file_name().as_encoded_bytes().starts_with(NEW.as_bytes());
-        let (new, files): (Vec<_>, Vec<_>) = entries.flatten().partition(is_new);
-        new.iter().for_each(|it| drop(fs::remove_file(it.path())));
-        let files = files.into_iter().map(|entry| KeptFile(entry.path()));
-        files.filter_map(|file| Some((file.clone(), file.session()?))).collect()
+    /// Returns the sessions of a daemon that was killed, and what cannot be read, with the reason.
+    /// Removes files that it had not completed: no session writes one yet.
+    pub(super) fn read(&self) -> (Vec<(KeptFile, KeptSession)>, Vec<(PathBuf, io::Error)>) {
+        let (mut sessions, mut failures) = Default::default();
+        let entries = match self.ensure_own().and_then(|()| fs::read_dir(&self.0)) {
+            Ok(entries) => entries,
+            // No session has had a file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return (sessions, failures),
+            Err(error) => return (sessions, vec![(self.0.clone(), error)]),
+        };
+        for entry in entries {
+            match entry {
+                Ok(entry) if entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes()) => {
+                    drop(fs::remove_file(entry.path()));
+                }
+                Ok(entry) => {
+                    let file = KeptFile(entry.path());
+                    match file.session() {
+                        Ok(session) => sessions.push((file, session)),
+                        Err(error) => failures.push((file.0, error)),
+                    }
+                }
+                Err(error) => failures.push((self.0.clone(), error)),
+            }
+        }
+        (sessions, failures)
     }
 
     /// Fails unless the folder is one of this user that no other user can write.
@@ -104,18 +119,22 @@ impl KeptFile {
         let _ = fs::remove_file(&self.0);
     }
 
-    fn items(&self) -> Vec<KeptItem> {
+    fn read(&self) -> io::Result<Vec<KeptItem>> {
         let mut bytes = Vec::new();
-        let read = open_file(&self.0, OFlags::RDONLY)
-            .and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
-        read.map_or(Vec::new(), |_| KeptItem::decode_all(&bytes))
+        open_file(&self.0, OFlags::RDONLY)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+        Ok(KeptItem::decode_all(&bytes))
     }
 
-    fn session(&self) -> Option<KeptSession> {
-        self.items().into_iter().find_map(|item| match item {
+    fn items(&self) -> Vec<KeptItem> {
+        self.read().unwrap_or_default()
+    }
+
+    fn session(&self) -> io::Result<KeptSession> {
+        let mut sessions = self.read()?.into_iter().filter_map(|item| match item {
             KeptItem::Session(session) => Some(session),
             _ => None,
-        })
+        });
+        sessions.next().ok_or_else(|| other("it is damaged"))
     }
 
     /// Notes that the session's duration begins.
