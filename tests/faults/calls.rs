@@ -38,6 +38,7 @@ pub(crate) const FAULTS: &[Call] = &[
     call(SYS_fstat, "fstat", &[ENOMEM]),
     call(SYS_newfstatat, "newfstatat", &[ENOMEM]),
     call(SYS_statx, "statx", &[ENOMEM]),
+    call(SYS_statfs, "statfs", &[ENOMEM]),
     call(SYS_fstatfs, "fstatfs", &[ENOMEM, EINTR]),
     call(SYS_getdents64, "getdents64", &[ENOMEM]),
     call(SYS_readlink, "readlink", &[ENOMEM]),

@@ -24,6 +24,8 @@ struct Plan {
     fault: Option<Fault>,
     /// The calls since the last reset, by number.
     calls: BTreeMap<u64, u64>,
+    /// Seconds by which the wall clock of the process differs; `None` if it is that of the kernel.
+    clock: Option<i64>,
 }
 
 /// A traced process.
@@ -36,8 +38,17 @@ pub(crate) struct Injector {
 
 impl Injector {
     /// Starts a process, with a fault from the start if there is one.
-    pub(crate) fn spawn(mut command: Command, fault: Option<Fault>) -> Self {
-        let plan = Arc::new(Mutex::new(Plan { fault, ..Plan::default() }));
+    pub(crate) fn spawn(command: Command, fault: Option<Fault>) -> Self {
+        Self::spawn_with(command, Plan { fault, ..Plan::default() })
+    }
+
+    /// Starts a process whose wall clock can be set.
+    pub(crate) fn spawn_with_clock(command: Command) -> Self {
+        Self::spawn_with(command, Plan { clock: Some(0), ..Plan::default() })
+    }
+
+    fn spawn_with(mut command: Command, plan: Plan) -> Self {
+        let plan = Arc::new(Mutex::new(plan));
         let (pids, pid) = mpsc::channel();
         let its_plan = Arc::clone(&plan);
         let thread = thread::spawn(move || {
@@ -55,7 +66,13 @@ impl Injector {
 
     /// Makes a call fail from now on, and counts calls from now on.
     pub(crate) fn inject(&self, fault: Option<Fault>) {
-        *self.plan.lock().unwrap() = Plan { fault, ..Plan::default() };
+        let mut plan = self.plan.lock().unwrap();
+        *plan = Plan { fault, calls: BTreeMap::new(), clock: plan.clock };
+    }
+
+    /// Sets the wall clock of the process to so many seconds after that of the kernel.
+    pub(crate) fn set_clock(&self, seconds: i64) {
+        self.plan.lock().unwrap().clock = Some(seconds);
     }
 
     /// Returns the number of calls since the last fault was set, by number.
@@ -73,6 +90,16 @@ impl Injector {
         Some(thread.join().expect("the tracer works"))
     }
 
+    /// Kills the process, and waits for its end.
+    pub(crate) fn kill(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if let Some(pid) = rustix::process::Pid::from_raw(self.pid as i32) {
+            // Fails if it has ended.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::Kill);
+        }
+        let _ = thread.join();
+    }
+
     /// Returns whether the process runs.
     pub(crate) fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
@@ -81,12 +108,7 @@ impl Injector {
 
 impl Drop for Injector {
     fn drop(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
-        if let Some(pid) = rustix::process::Pid::from_raw(self.pid as i32) {
-            // Fails if it has ended.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::Kill);
-        }
-        let _ = thread.join();
+        self.kill();
     }
 }
 
@@ -96,6 +118,8 @@ enum Pending {
     Fails(i32),
     /// The third argument, which was reduced.
     Restore(u64),
+    /// The address of the time, to which seconds are added.
+    Clock(u64),
 }
 
 /// The tracing thread.
@@ -122,6 +146,9 @@ impl Tracer {
             if !is_followed {
                 // The stop after execve(2).
                 tracee.follow_threads().expect("a stopped process can be traced");
+                if self.plan.lock().unwrap().clock.is_some() {
+                    tracee.hide_vdso().expect("the kernel has passed it one");
+                }
                 is_followed = true;
             }
             let signal = match change {
@@ -154,6 +181,10 @@ impl Tracer {
                         self.pending.insert(tracee, Pending::Restore(arguments[2]));
                         tracee.change_registers(|it| it.rdx /= 2)
                     }
+                    None if reads_wall_clock(number, &arguments) => {
+                        self.pending.insert(tracee, Pending::Clock(arguments[1]));
+                        Ok(())
+                    }
                     None => Ok(()),
                 }
             }
@@ -162,6 +193,10 @@ impl Tracer {
             }
             (SystemCall::Ends, Some(Pending::Restore(count))) => {
                 tracee.change_registers(|it| it.rdx = count)
+            }
+            (SystemCall::Ends, Some(Pending::Clock(address))) => {
+                let seconds = self.plan.lock().unwrap().clock.unwrap_or(0);
+                tracee.add_seconds(address, seconds)
             }
             (SystemCall::Ends, None) => Ok(()),
         }
@@ -189,6 +224,11 @@ impl Tracer {
         let effect = fault.filter(|fault| fault.nth == *count)?.effect;
         Some(effect)
     }
+}
+
+fn reads_wall_clock(number: u64, arguments: &[u64; 6]) -> bool {
+    let clocks = [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE];
+    number == libc::SYS_clock_gettime as u64 && clocks.contains(&(arguments[0] as i32))
 }
 
 /// Returns whether a descriptor is a file, which may be written in parts.

@@ -11,8 +11,10 @@
 mod harness;
 
 mod calls;
+mod clock;
 mod daemon;
 mod injector;
+mod parts;
 mod ptrace;
 mod record;
 

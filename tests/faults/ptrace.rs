@@ -2,8 +2,10 @@
 //!
 //! Each `unsafe` block is one call of ptrace(2), which checks its arguments.
 
+use std::fs::File;
 use std::io;
 use std::mem::{size_of, MaybeUninit};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -117,6 +119,36 @@ impl Tracee {
         Ok(SystemCall::Begins { number: entry.nr, arguments: entry.args })
     }
 
+    /// Makes its process read clocks by system calls: hides the kernel's library (vDSO) from a
+    /// program that has not run yet. It is stopped after execve(2).
+    pub(crate) fn hide_vdso(self) -> io::Result<()> {
+        let mut stack = 0;
+        self.change_registers(|it| stack = it.rsp)?;
+        let memory = self.memory()?;
+        let word = |index: u64| read_word(&memory, stack + index * 8);
+        // The number of arguments, the arguments, the environment, and pairs of words: auxv.
+        let mut index = word(0)? + 2;
+        while word(index)? != 0 {
+            index += 1;
+        }
+        index += 1;
+        while word(index)? != libc::AT_SYSINFO_EHDR {
+            index += 2;
+        }
+        memory.write_all_at(&libc::AT_IGNORE.to_ne_bytes(), stack + index * 8)
+    }
+
+    /// Adds to the seconds at an address, which is that of a `timespec`.
+    pub(crate) fn add_seconds(self, address: u64, seconds: i64) -> io::Result<()> {
+        let memory = self.memory()?;
+        let time = (read_word(&memory, address)? as i64).saturating_add(seconds);
+        memory.write_all_at(&time.to_ne_bytes(), address)
+    }
+
+    fn memory(self) -> io::Result<File> {
+        File::options().read(true).write(true).open(format!("/proc/{}/mem", self.0))
+    }
+
     /// Changes its registers.
     pub(crate) fn change_registers(self, change: impl FnOnce(&mut Registers)) -> io::Result<()> {
         let mut registers = MaybeUninit::<Registers>::zeroed();
@@ -130,6 +162,12 @@ impl Tracee {
         // SAFETY: PTRACE_SETREGS reads one `user_regs_struct`.
         check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.0, number(0), &raw mut registers) })
     }
+}
+
+fn read_word(memory: &File, address: u64) -> io::Result<u64> {
+    let mut word = [0; 8];
+    memory.read_exact_at(&mut word, address)?;
+    Ok(u64::from_ne_bytes(word))
 }
 
 /// Returns a number as a pointer.
