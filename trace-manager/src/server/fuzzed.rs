@@ -27,7 +27,7 @@ use trace_protocol::words::as_bytes;
 use super::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::choices::Choices;
 use crate::config::SessionConfig;
-use crate::limits::Limits;
+use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::machine_providers::MachineProviders;
 use crate::notice::{NoticeReceiver, NoticeSender};
@@ -133,8 +133,11 @@ impl Stage {
     fn new(kind: u8) -> Self {
         let (mailbox, inbox) = Mailbox::new().expect("descriptors are left");
         let providers = MachineProviders::default();
-        let event_loop = EventLoop::new(listener(), inbox, Limits::default(), providers)
-            .expect("descriptors are left");
+        // A provider may request gigabytes.
+        let buffers = Some(Bound { process: 512 << 10, user: 1 << 20, total: 1 << 20 });
+        let limits = Limits { buffers, ..Limits::default() };
+        let event_loop = EventLoop::new(listener(), inbox, limits, providers);
+        let event_loop = event_loop.expect("descriptors are left");
         let (sessions, records) = (Vec::new(), Arc::default());
         let mut stage = Self { event_loop, mailbox, sessions, records, inputs: 0 };
         let mode = BufferingMode::from_u8(kind % 3).expect("one of three modes");
