@@ -17,6 +17,7 @@ mod injector;
 mod parts;
 mod ptrace;
 mod record;
+mod restart;
 
 use std::collections::BTreeMap;
 

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{open, statat, AtFlags, Mode, OFlags};
+use rustix::io::retry_on_intr;
 use rustix::process::geteuid;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::control::{KeptItem, KeptSession, Output, TraceConfig};
@@ -262,7 +263,7 @@ pub(super) fn keep(
 /// Opens the directory of a session's output. Fails if the path leads to another one meanwhile.
 pub(super) fn open_directory(session: &KeptSession) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = open(&session.directory, flags, Mode::empty())?;
+    let directory = retry_on_intr(|| open(&session.directory, flags, Mode::empty()))?;
     let metadata = File::from(directory.try_clone()?).metadata()?;
     match (metadata.dev(), metadata.ino()) == (session.device, session.inode) {
         true => Ok(directory),
@@ -281,7 +282,7 @@ fn append(file: &Path, item: &KeptItem) -> io::Result<()> {
 
 fn open_file(path: &Path, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(File::from(open(path, flags, Mode::empty())?))
+    Ok(File::from(retry_on_intr(|| open(path, flags, Mode::empty()))?))
 }
 
 /// Returns the number of the next part for which there is no file.
