@@ -21,7 +21,7 @@ impl Length {
 
     /// Returns the ticks of so many cycles.
     pub(super) fn ticks_of(self, cycles: u64) -> u64 {
-        let ticks = u128::from(cycles) * u128::from(self.0) >> FRACTION_BITS;
+        let ticks = (u128::from(cycles) * u128::from(self.0)) >> FRACTION_BITS;
         ticks.try_into().unwrap_or(u64::MAX)
     }
 

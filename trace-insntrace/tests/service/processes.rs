@@ -38,6 +38,17 @@ impl Helper {
         Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
     }
 
+    /// Returns the rest of a line of its output.
+    fn line(&mut self) -> String {
+        let output = self.0.stdout.as_mut().unwrap();
+        let (mut found, mut byte) = (String::new(), [0]);
+        while byte != *b"\n" {
+            output.read_exact(&mut byte).expect(&found);
+            found.push(byte[0].into());
+        }
+        found.trim_end().to_owned()
+    }
+
     /// Waits for a line of its output.
     pub(crate) fn wait_for(&mut self, text: &str) {
         let output = self.0.stdout.as_mut().unwrap();
@@ -52,9 +63,7 @@ impl Helper {
     pub(crate) fn ask(&mut self, question: &str) -> usize {
         writeln!(self.0.stdin.as_mut().unwrap(), "{question}").unwrap();
         self.wait_for(&format!("{question} "));
-        let output = self.0.stdout.as_mut().unwrap();
-        let digits = output.bytes().map(|byte| char::from(byte.unwrap()));
-        digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+        self.line().parse().unwrap()
     }
 
     pub(crate) fn held(&self) -> Held {

@@ -204,8 +204,8 @@ fn inlined_calls_are_read_from_the_files_of_the_compiler() {
     // A part of another program is not used.
     let other = tempfile::tempdir().unwrap();
     inlined(other.path(), &["-gsplit-dwarf", "-DOTHER"]);
-    let files = std::fs::read_dir(other.path()).unwrap().map(|file| file.unwrap().path());
-    std::fs::copy(files.filter(|path| is_part(path)).next().unwrap(), part).unwrap();
+    let mut files = std::fs::read_dir(other.path()).unwrap().map(|file| file.unwrap().path());
+    std::fs::copy(files.find(|path| is_part(path)).unwrap(), part).unwrap();
     assert_eq!(names(calls_of(&program)).0, [0, 0, 0]);
 }
 
