@@ -21,6 +21,7 @@ mod packet;
 mod return_stack;
 mod stream;
 mod time;
+mod timing;
 mod writer;
 
 pub use decode::DecodeError;
@@ -28,5 +29,6 @@ pub use layout::Compression;
 pub use packet::{ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
 pub(crate) use return_stack::ReturnStack;
 pub use stream::{PacketAt, PacketDecoder, PacketError};
-pub use time::{PacketClock, Timing};
+pub use time::PacketClock;
+pub use timing::Timing;
 pub use writer::{PsbState, Writer};

@@ -10,16 +10,13 @@ use object::{Object, ObjectSection, ReadRef};
 
 use crate::demangle::{cut, demangle};
 use crate::frame::Frame;
-use crate::split::SplitFiles;
+use crate::split::{Section, SplitFiles};
 
 /// The most frames at an address.
 const MAX_FRAMES: usize = 256;
 
 /// The longest path of a source file.
 const MAX_PATH_BYTES: usize = 4096;
-
-/// A section of a file, in memory.
-pub(crate) type Section = EndianArcSlice<RunTimeEndian>;
 
 /// The debug information of a file.
 pub(crate) struct DebugInfo {

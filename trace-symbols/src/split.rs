@@ -10,8 +10,10 @@ use addr2line::SplitDwarfLoad;
 use gimli::{DwarfPackage, EndianArcSlice, Reader, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection, ReadCache, ReadRef};
 
-use crate::debug_info::Section;
 use crate::{open, Limited};
+
+/// A section of a file, in memory.
+pub(crate) type Section = EndianArcSlice<RunTimeEndian>;
 
 /// The parts of a program.
 type Part = gimli::Dwarf<Section>;

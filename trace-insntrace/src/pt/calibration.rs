@@ -1,6 +1,6 @@
 //! The duration of a cycle of the core.
 
-use super::time::Timing;
+use super::timing::Timing;
 
 /// The fraction of a tick in which the duration of a cycle is counted, as a power of two.
 const FRACTION_BITS: u32 = 8;
