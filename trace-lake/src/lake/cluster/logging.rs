@@ -4,6 +4,9 @@ use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::message::say;
 
+/// What a scheduler reports of each stage, because executors send no metrics.
+const NO_METRICS: &str = "The metrics for stage";
+
 struct Messages;
 
 impl Log for Messages {
@@ -12,8 +15,9 @@ impl Log for Messages {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            say(&record.args().to_string());
+        let text = record.args().to_string();
+        if self.enabled(record.metadata()) && !text.starts_with(NO_METRICS) {
+            say(&text);
         }
     }
 
