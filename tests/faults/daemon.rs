@@ -171,7 +171,7 @@ fn problem_of_record(
     let path = directory.join("out.fxt");
     match result {
         Ok(summary) => {
-            let problem = problem_of_archives(&[path.clone()], fault, &summary);
+            let problem = problem_of_archives(std::slice::from_ref(&path), fault, &summary);
             let _ = fs::remove_file(path);
             problem
         }

@@ -45,6 +45,14 @@ pub(super) struct KeptFolder(PathBuf);
 #[derive(Debug, Clone)]
 pub(super) struct KeptFile(PathBuf);
 
+/// The content of the folder.
+#[derive(Debug, Default)]
+pub(super) struct KeptSessions {
+    pub(super) sessions: Vec<(KeptFile, KeptSession)>,
+    /// What cannot be read, and why.
+    pub(super) failures: Vec<(PathBuf, io::Error)>,
+}
+
 impl KeptFolder {
     /// Uses a folder, which is created with the first file.
     pub(super) fn new(path: PathBuf) -> Self {
@@ -72,13 +80,16 @@ impl KeptFolder {
 
     /// Returns the sessions of a daemon that was killed, and what cannot be read, with the reason.
     /// Removes files that it had not completed: no session writes one yet.
-    pub(super) fn read(&self) -> (Vec<(KeptFile, KeptSession)>, Vec<(PathBuf, io::Error)>) {
-        let (mut sessions, mut failures) = Default::default();
+    pub(super) fn read(&self) -> KeptSessions {
+        let mut found = KeptSessions::default();
         let entries = match self.ensure_own().and_then(|()| fs::read_dir(&self.0)) {
             Ok(entries) => entries,
             // No session has had a file.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return (sessions, failures),
-            Err(error) => return (sessions, vec![(self.0.clone(), error)]),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return found,
+            Err(error) => {
+                found.failures.push((self.0.clone(), error));
+                return found;
+            }
         };
         for entry in entries {
             match entry {
@@ -88,14 +99,14 @@ impl KeptFolder {
                 Ok(entry) => {
                     let file = KeptFile(entry.path());
                     match file.session() {
-                        Ok(session) => sessions.push((file, session)),
-                        Err(error) => failures.push((file.0, error)),
+                        Ok(session) => found.sessions.push((file, session)),
+                        Err(error) => found.failures.push((file.0, error)),
                     }
                 }
-                Err(error) => failures.push((self.0.clone(), error)),
+                Err(error) => found.failures.push((self.0.clone(), error)),
             }
         }
-        (sessions, failures)
+        found
     }
 
     /// Fails unless the folder is one of this user that no other user can write.

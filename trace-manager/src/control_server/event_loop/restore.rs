@@ -15,12 +15,12 @@ use crate::foreign::{Closer, ForeignDescriptor};
 impl ControlLoop {
     /// Starts the sessions again that a daemon with the same folder had when it was killed.
     pub(super) fn restore(&mut self) {
-        let (kept, failures) = self.shared.kept.as_ref().map(KeptFolder::read).unwrap_or_default();
+        let kept = self.shared.kept.as_ref().map(KeptFolder::read).unwrap_or_default();
         // The files stay for the next start.
-        for (path, error) in failures {
+        for (path, error) in kept.failures {
             log::error!("a session does not go on: cannot read {}: {error}", path.display());
         }
-        for (file, session) in kept {
+        for (file, session) in kept.sessions {
             let name = session.config.name.clone();
             if let Err(reason) = self.restore_session(&file, session) {
                 log::error!("the session {name} does not go on: {reason}");

@@ -39,7 +39,7 @@ impl Place {
     }
 
     fn only(&self) -> (KeptFile, KeptSession) {
-        self.folder.read().0.pop().unwrap()
+        self.folder.read().sessions.pop().unwrap()
     }
 }
 
@@ -62,7 +62,7 @@ fn a_stopped_session_is_interrupted_from_its_stop_on() {
 #[test]
 fn a_session_goes_on_in_its_next_part_from_the_end_that_the_guard_has_noted() {
     let place = Place::new();
-    assert!(place.folder.read().0.is_empty());
+    assert!(place.folder.read().sessions.is_empty());
     let (first, output) = place.keep(None);
     assert_eq!((&first.interrupted_at, &output), (&None, &config().output));
     for part in [2, 3] {
@@ -76,7 +76,7 @@ fn a_session_goes_on_in_its_next_part_from_the_end_that_the_guard_has_noted() {
         assert_eq!(place.only().1.config, config(), "the output of the first part");
     }
     place.only().0.remove();
-    assert!(place.folder.read().0.is_empty());
+    assert!(place.folder.read().sessions.is_empty());
     assert!(note_end(&place.directory.path().join("sessions/missing")).is_err());
     let entries = fs::read_dir(place.directory.path().join("sessions")).unwrap();
     assert_eq!(entries.count(), 0);
@@ -99,11 +99,11 @@ fn several_sessions_write_their_files_at_once() {
             scope.spawn(move || write(format!("s{number}")));
         }
     });
-    for (file, session) in place.folder.read().0 {
+    for (file, session) in place.folder.read().sessions {
         let name = file.path().file_name().unwrap().to_string_lossy().into_owned();
         assert!(name.ends_with(&session.config.name), "{name}: {}", session.config.name);
     }
-    assert_eq!(place.folder.read().0.len(), 5);
+    assert_eq!(place.folder.read().sessions.len(), 5);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_file_that_was_not_completed_is_no_session() {
     let (file, _) = place.only();
     let new = file.path().with_file_name(".new-4242");
     fs::copy(file.path(), &new).unwrap();
-    assert_eq!(place.folder.read().0.len(), 1);
+    assert_eq!(place.folder.read().sessions.len(), 1);
     assert!(!new.exists());
 }
 
@@ -206,25 +206,27 @@ fn a_folder_that_others_can_write_or_a_link_is_not_used() {
     let session = place.only().1;
     let path = place.directory.path().join("sessions");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(place.folder.write(session.clone()).is_err() && place.folder.read().0.is_empty());
+    assert!(
+        place.folder.write(session.clone()).is_err() && place.folder.read().sessions.is_empty()
+    );
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     let link = place.directory.path().join("link");
     symlink(&path, &link).unwrap();
     let linked = KeptFolder::new(link);
-    assert!(linked.write(session).is_err() && linked.read().0.is_empty());
+    assert!(linked.write(session).is_err() && linked.read().sessions.is_empty());
 }
 
 /// Else a session would not go on, and nobody would know why.
 #[test]
 fn a_file_that_cannot_be_read_is_reported_and_stays() {
     let place = Place::new();
-    assert!(place.folder.read().1.is_empty(), "no session has had a file");
+    assert!(place.folder.read().failures.is_empty(), "no session has had a file");
     place.keep(None);
     let (file, _) = place.only();
     fs::write(file.path(), b"damaged").unwrap();
     let directory = file.path().with_file_name("directory");
     fs::create_dir(&directory).unwrap();
-    let (sessions, mut failures) = place.folder.read();
+    let KeptSessions { sessions, mut failures } = place.folder.read();
     failures.sort_by_key(|(path, _)| *path != directory);
     let paths = Vec::from_iter(failures.iter().map(|(path, _)| path.as_path()));
     assert_eq!((sessions.len(), paths), (0, vec![directory.as_path(), file.path()]));
@@ -232,5 +234,5 @@ fn a_file_that_cannot_be_read_is_reported_and_stays() {
     assert!(file.path().exists());
     let path = place.directory.path().join("sessions");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(place.folder.read().1[0].0, path);
+    assert_eq!(place.folder.read().failures[0].0, path);
 }
