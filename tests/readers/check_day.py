@@ -215,11 +215,11 @@ def events(archive: Path) -> list[Event]:
     return [event for thread in found.events.values() for event in thread]
 
 
-def own_events(archive: Path) -> list[str]:
+def manager_events(archive: Path) -> list[str]:
     with archive.open("rb") as file:
-        providers = parse_records(file).records_by_provider.values()
-    records = [record for provider in providers for record in provider.records if type(record).__name__.endswith("EventRecord")]
-    return [record.name for record in records if record.category == "trace"]
+        manager = parse_records(file).records_by_provider.get(0)
+    records = manager.records if manager else []
+    return [record.name for record in records if type(record).__name__.endswith("EventRecord")]
 
 
 def names(archive: Path) -> Counter:
@@ -251,7 +251,8 @@ def repeated(archives: list[Path]) -> list[str]:
 
 def gap(site: Site, name: str) -> list[str]:
     """The part after the restart reports the time between, and the earlier one does not."""
-    found = [own_events(site.path(f"{name}{part}.fxt")).count("recording interrupted") for part in ("", ".2")]
+    # Programs report the times at which another session joins.
+    found = [manager_events(site.path(f"{name}{part}.fxt")).count("recording interrupted") for part in ("", ".2")]
     return same([0, 1], found)
 
 
