@@ -74,7 +74,9 @@ impl Stage {
         let mut daemon = Injector::spawn(command(&self.directory), fault);
         let deadline = Instant::now() + PATIENCE / 20;
         loop {
-            assert!(Instant::now() < deadline, "{:?}: nothing happens", fault.map(describe));
+            if Instant::now() > deadline {
+                panic!("{:?}: nothing happens\n{}", fault.map(describe), self.stderr());
+            }
             if !daemon.is_running() {
                 let status = daemon.wait(PATIENCE);
                 let is_refusal = status.is_some_and(|it| libc::WIFEXITED(it));
@@ -87,7 +89,8 @@ impl Stage {
                 return (Err("it does not go on".to_owned()), daemon);
             }
             if let Some(mut controller) = controller(&self.directory) {
-                if has_events(&mut controller) {
+                // A program without a buffer is in the results, and in the log at once.
+                if has_events(&mut controller) || self.stderr().contains("does not record") {
                     let summary = controller.stop("kept").map_err(|error| error.to_string());
                     return (summary, daemon);
                 }
@@ -107,6 +110,7 @@ impl Stage {
             Ok(Summary { failure: Some(failure), .. }) => {
                 is_harmless.then(|| format!("the archive failed: {}", failure.reason))
             }
+            Ok(Summary { refusals: 1.., .. }) if !is_harmless => None,
             Ok(_) => self.problem_of_part(),
         };
         // The first part stays as it was.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 pub(crate) use queue::{NoticeReceiver, NoticeSender};
 
-use crate::summary::SnapshotSummary;
+use crate::summary::{Refusal, SnapshotSummary};
 use crate::trigger::Cause;
 
 /// A notice of a session; see [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
@@ -43,6 +43,9 @@ pub enum Notice {
         /// The provider's process.
         pid: u32,
     },
+    /// The session does not record a program. Only the first ones have a notice, and none that the
+    /// results alone have: [`SessionSummary::refusals`](crate::SessionSummary::refusals).
+    Refused(Refusal),
     /// The guard would not complete the archive if the manager were killed. The session continues
     /// without it.
     GuardFailed {

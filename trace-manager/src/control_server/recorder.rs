@@ -29,6 +29,7 @@ use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
 use crate::output::{ArchiveTarget, StreamBounds};
+use crate::summary::Refusal;
 use crate::trigger::Cause;
 
 /// The time for which a thread waits for a notice. The end of the session wakes it before.
@@ -88,6 +89,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                  {reason}",
                 handle.number()
             ),
+            Notice::Refused(Refusal { name, pid, reason }) => {
+                log::warn!("session {} does not record {name} ({pid}): {reason}", handle.number())
+            }
             Notice::Restart { name, pid } => log::warn!(
                 "session {}: the recording of {name} ({pid}) was interrupted by another session",
                 handle.number()

@@ -24,6 +24,7 @@ impl Notice {
             Self::Alert { .. }
             | Self::Snapshot { .. }
             | Self::Part { .. }
+            | Self::Refused(_)
             | Self::Restart { .. } => false,
         }
     }

@@ -24,6 +24,8 @@ pub(super) const MAX_REFUSALS: usize = 100;
 pub(super) struct Refusals {
     pub(super) first: Vec<Refusal>,
     pub(super) number: u64,
+    /// The number of the first ones that the caller has got.
+    reported: usize,
     /// Those of connected providers that the session has not recorded, if it does not start again.
     deferred: BTreeMap<ProviderId, Refusal>,
     /// Connected providers that the session does not record, because it has no memory for the
@@ -38,6 +40,12 @@ impl Recording {
         if self.refusals.first.len() < MAX_REFUSALS {
             self.refusals.first.push(refusal);
         }
+    }
+
+    /// Returns the refusals since the last call, of those that are kept.
+    pub(crate) fn new_refusals(&mut self) -> &[Refusal] {
+        let first = std::mem::replace(&mut self.refusals.reported, self.refusals.first.len());
+        self.refusals.first.get(first..).unwrap_or(&[])
     }
 
     /// Records that a provider was refused, whose refusal may have been deferred before.

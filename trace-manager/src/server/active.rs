@@ -82,6 +82,13 @@ impl Active {
         }
     }
 
+    /// Reports the programs that the session does not record.
+    pub(super) fn report_refusals(&mut self) {
+        for refusal in self.recording.new_refusals() {
+            self.alerts.notices.send(Notice::Refused(refusal.clone()));
+        }
+    }
+
     /// Reports that the guard is given up.
     pub(super) fn fail_guard(&mut self, reason: &str) {
         self.guard = None;

@@ -197,6 +197,7 @@ impl EventLoop {
         for active in self.active.values_mut() {
             if active.published_at.elapsed() >= interval {
                 active.check_guard();
+                active.report_refusals();
                 let providers = self.coordinator.participants(active.number);
                 let is_helper =
                     |id: &ProviderId| self.connections.get(id).is_some_and(|it| it.is_helper);

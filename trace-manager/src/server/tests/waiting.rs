@@ -242,3 +242,19 @@ fn a_closed_connection_does_not_wait() {
     scene.event_loop.housekeeping(Duration::ZERO);
     assert!(scene.event_loop.admission.pending.is_empty());
 }
+
+/// The session may go on for long, and its results come at its end.
+#[test]
+fn a_refused_provider_is_reported_while_the_session_records() {
+    let buffers = Some(Bound { process: 4096, user: 4096, total: 4096 });
+    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
+    let (_, _ended, notices) = scene.start_with(&[], Timeouts::default()).unwrap();
+    let mut peers = [scene.register(), scene.register()];
+    let of_peer = |peer: &mut Peer| peer.refusals().pop().expect("it gets no buffer");
+    let expected = peers.each_mut().map(of_peer);
+    let refused = notices.try_iter().filter_map(|notice| match notice {
+        Notice::Refused(refusal) => Some((refusal.pid, refusal.reason)),
+        _ => None,
+    });
+    assert_eq!(Vec::from_iter(refused), expected.map(|reason| (std::process::id(), reason)));
+}
