@@ -23,12 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_protocol::control::{
-    ControlError, ErrorCode, GeneralError, KnownCategory, Reply, Request, SessionState as S,
-    Summary, ToController, ToDaemon, TraceConfig,
+    ControlError, ErrorCode, GeneralError, Reply, Request, SessionState as S, Summary,
+    ToController, ToDaemon, TraceConfig,
 };
-use trace_protocol::socket::PeerCredentials;
 
-use self::model::{Model, Outcome, Tracked, Wait, AUDITOR, STATES};
+use self::model::{caller, is_member, Model, Outcome, Tracked, Wait, AUDITOR, STATES};
 use self::programs::{Programs, USERS};
 use self::threads::Threads;
 use super::{
@@ -131,22 +130,24 @@ impl World {
     /// Starts a session of a killed daemon.
     fn restore(&mut self, name: &str, choices: &mut Choices<'_>) {
         let uid = choices.of(&USERS);
+        let caller = caller(uid, is_member(uid, choices));
         let config = TraceConfig {
             name: name.to_owned(),
             detached: true,
             buffer_size: 1 << 20,
             ..TraceConfig::default()
         };
-        self.track(uid, None, &config, S::Starting);
+        self.track(caller, None, &config, S::Starting);
         let (descriptor, queue) = (ForeignDescriptor::none(), Arc::<EventQueue>::default());
-        let request = OpenRequest { config, descriptor, caller: caller(uid), queue, earlier: None };
+        let request = OpenRequest { config, descriptor, caller, queue, earlier: None };
         self.on(Input::Restore(Box::new(request)));
         self.audit();
     }
 
-    fn track(&mut self, uid: u32, owner: Option<ClientId>, config: &TraceConfig, state: S) {
+    fn track(&mut self, by: Caller, owner: Option<ClientId>, config: &TraceConfig, state: S) {
         let session = Tracked {
-            uid,
+            uid: by.peer.uid,
+            programs: model::programs(by.peer.uid, by.all_users),
             name: config.name.clone(),
             detached: config.detached,
             buffer: config.buffer_size,
@@ -207,8 +208,10 @@ impl World {
     fn connect(&mut self, choices: &mut Choices<'_>) {
         self.last_client += 1;
         let (client, uid) = (self.last_client, choices.of(&[0, 0, 1000, 1000, 1001]));
+        let is_member = is_member(uid, choices);
         self.model.clients.insert(client, uid);
-        self.on(Input::Connected(client, caller(uid)));
+        self.model.members.extend(is_member.then_some(client));
+        self.on(Input::Connected(client, caller(uid, is_member)));
     }
 
     /// A connection ends: by its controller, or because the machine has closed it.
@@ -290,7 +293,8 @@ impl World {
             (Request::Initialize(config), Reply::Initialized(name), _) => {
                 let config = TraceConfig { name: name.clone(), ..config.clone() };
                 let outcome = Outcome::of(reply);
-                self.track(uid, Some(ticket.client), &config, S::Initialized);
+                let caller = caller(uid, self.model.members.contains(&ticket.client));
+                self.track(caller, Some(ticket.client), &config, S::Initialized);
                 self.audit();
                 return outcome;
             }
@@ -388,7 +392,7 @@ impl World {
                 self.on(Input::SnapshotWritten(uid, ticket, result));
             }
             Job::Categories(user) => {
-                let reply = Reply::KnownCategories(vec![KnownCategory::default()]);
+                let reply = Reply::KnownCategories(vec![model::category_of(user)]);
                 self.on(Input::KnownCategories(user, Box::new(reply)));
             }
             Job::Reply(Ticket { client, id }, reply) => {
@@ -437,7 +441,8 @@ impl World {
                 self.threads.set_categories(id, &categories, self.now);
                 self.on(Input::CategoriesSet(id, ticket, Ok(categories)));
             }
-            Output::Query(ticket, _) => {
+            Output::Query(ticket, query) => {
+                self.model.check_query(ticket.client, &query);
                 self.jobs.push(Job::Reply(ticket, Box::new(Reply::Providers(Vec::new()))));
             }
             Output::QueryCategories(user) => self.jobs.push(Job::Categories(user)),
@@ -448,6 +453,7 @@ impl World {
     fn opens(&mut self, id: SessionId, request: OpenRequest) {
         let session = self.model.sessions.get_mut(&id).expect("it is not removed");
         assert_eq!((session.state, request.caller.peer.uid), (S::Starting, session.uid));
+        assert_eq!(request.caller.programs_of(), session.programs, "the programs of {id}");
         if session.detached {
             session.owner = None;
         }
@@ -482,8 +488,4 @@ impl World {
 /// The results of a session, with its number.
 fn summary(id: SessionId) -> Summary {
     Summary { bytes: id, ..Summary::default() }
-}
-
-fn caller(uid: u32) -> Caller {
-    Caller { peer: PeerCredentials { pid: 1, uid, gid: uid }, all_users: uid == 0 }
 }

@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use trace_protocol::control::{
-    ControlError, ErrorCode, Event, Reply, SessionState as S, ToController,
+    ControlError, ErrorCode, Event, KnownCategory, Reply, SessionState as S, ToController,
 };
+use trace_protocol::socket::PeerCredentials;
 
+use crate::choices::Choices;
+use crate::control_server::caller::Caller;
 use crate::control_server::limits::ControlLimits;
-use crate::control_server::machine::{ClientId, SessionId, Ticket};
+use crate::control_server::machine::{ClientId, Query, SessionId, Ticket};
 use crate::machine::Time;
 
 /// The number of the auditor of session 0. Connections have smaller numbers.
@@ -39,6 +42,8 @@ pub(super) enum Wait {
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) uid: u32,
+    /// The user whose programs it records; `None` for all.
+    pub(super) programs: Option<u32>,
     pub(super) name: String,
     pub(super) detached: bool,
     pub(super) buffer: u64,
@@ -67,6 +72,8 @@ impl Tracked {
 pub(super) struct Model {
     /// The users of the connections that are open.
     pub(super) clients: BTreeMap<ClientId, u32>,
+    /// Those of members of the control socket's group.
+    pub(super) members: BTreeSet<ClientId>,
     /// Those that the machine closes, after their last message.
     pub(super) closing: BTreeMap<ClientId, u32>,
     pub(super) sessions: BTreeMap<SessionId, Tracked>,
@@ -125,6 +132,25 @@ impl Model {
         }
     }
 
+    /// Returns the user whose programs a connected controller sees; `None` for all.
+    fn programs_of(&self, client: ClientId) -> Option<u32> {
+        programs(self.clients[&client], self.members.contains(&client))
+    }
+
+    /// Checks what a query for a controller shows. The group shows programs, and no sessions.
+    pub(super) fn check_query(&self, client: ClientId, query: &Query) {
+        let uid = self.clients[&client];
+        let is_seen = |it: &Tracked| uid == 0 || it.uid == uid;
+        match query {
+            Query::Providers(user) => assert_eq!(*user, self.programs_of(client)),
+            Query::Statistics(id) => assert!(is_seen(&self.sessions[id]), "{client} sees {id}"),
+            Query::Sessions(sessions) => {
+                let seen = self.sessions.iter().filter(|it| is_seen(it.1)).map(|it| *it.0);
+                assert!(sessions.iter().map(|it| it.0).eq(seen), "{client} sees its sessions");
+            }
+        }
+    }
+
     /// Takes a message of the machine.
     pub(super) fn receive(&mut self, client: ClientId, message: ToController) {
         let ToController { id, reply } = message;
@@ -132,6 +158,9 @@ impl Model {
             return self.audit(client - AUDITOR, reply);
         }
         assert!(self.is_connected(client), "{client} has gone, and gets {reply:?}");
+        if let Reply::KnownCategories(categories) = &reply {
+            assert_eq!(*categories, [category_of(self.programs_of(client))], "seen by {client}");
+        }
         let ticket = Ticket { client, id };
         if self.waits.remove(&(client, id)).is_some() {
             return self.replies.push((ticket, reply));
@@ -247,6 +276,29 @@ impl Model {
             assert!(is_here || ends || opens, "{session:?} ends with its connection");
         }
     }
+}
+
+/// One user is a member of the control socket's group at times.
+pub(super) fn is_member(uid: u32, choices: &mut Choices<'_>) -> bool {
+    uid == super::programs::USERS[1] && choices.one_in(3)
+}
+
+pub(super) fn caller(uid: u32, is_member: bool) -> Caller {
+    let peer = PeerCredentials { pid: 1, uid, gid: uid };
+    Caller { peer, all_users: uid == 0 || is_member }
+}
+
+/// Returns the user whose programs a controller sees and records; `None` for all.
+pub(super) fn programs(uid: u32, is_member: bool) -> Option<u32> {
+    match (uid, is_member) {
+        (0, _) | (_, true) => None,
+        (uid, false) => Some(uid),
+    }
+}
+
+/// Returns the category of the programs of a user, or of all.
+pub(super) fn category_of(user: Option<u32>) -> KnownCategory {
+    KnownCategory { name: format!("{user:?}"), ..KnownCategory::default() }
 }
 
 /// Returns whether a session can have this state after the other one.

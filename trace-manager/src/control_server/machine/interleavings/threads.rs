@@ -20,7 +20,8 @@ const MOST_ALERTS: usize = 8;
 #[derive(Debug)]
 struct Thread {
     config: TraceConfig,
-    uid: u32,
+    /// The user whose programs it records; `None` for all.
+    user: Option<u32>,
     queue: Arc<EventQueue>,
     is_open: bool,
     has_begun: bool,
@@ -44,7 +45,7 @@ impl Threads {
         let OpenRequest { config, caller, queue, .. } = request;
         let thread = Thread {
             config,
-            uid: caller.peer.uid,
+            user: caller.programs_of(),
             queue,
             is_open: false,
             has_begun: false,
@@ -73,7 +74,7 @@ impl Threads {
             categories: thread.config.categories.clone(),
             buffer_size: thread.config.buffer_size,
             timeouts: convert::timeouts(&thread.config),
-            user: Some(thread.uid).filter(|uid| *uid != 0),
+            user: thread.user,
             ..ProviderConfig::default()
         };
         self.inputs += 2;
