@@ -49,6 +49,8 @@ struct Program {
     written: u64,
     /// The records that it has requested to save.
     requested: u64,
+    /// Whether the manager has got a request to save that it has not met.
+    is_save_due: bool,
     /// The records that the manager has passed to sinks.
     passed: u64,
     /// The wrapped count of the next save.
@@ -174,10 +176,11 @@ impl Programs {
         for (id, program) in self.programs.iter().filter(|(_, it)| it.is_reliable) {
             let state = self.coordinator.tracee(*id).map(|it| it.state());
             if self.may_record(session, program) {
-                assert!(
-                    self.sinks.contains_key(&(*id, session)),
-                    "{session} lacks {id}: {state:?}"
-                );
+                let has_it = self.sinks.contains_key(&(*id, session));
+                // It gets a new buffer for more sessions.
+                let restarts = matches!(state, Some(TraceeState::Stopping { .. }));
+                let records = program.is_recorded() || restarts;
+                assert!(has_it && records, "{session} lacks {id}: {state:?}");
             }
         }
     }
@@ -238,7 +241,9 @@ impl Programs {
     }
 
     fn save(&mut self, id: ProviderId) {
-        let until = self.programs[&id].requested;
+        let program = self.programs.get_mut(&id).expect("it is connected");
+        assert!(std::mem::take(&mut program.is_save_due), "{id} is saved once");
+        let until = program.requested;
         self.pass(id, until);
     }
 
@@ -348,7 +353,7 @@ impl Programs {
             Sent::Packet(packet) => TraceeEvent::Packet(packet),
             Sent::Closed => TraceeEvent::PacketsClosed,
             Sent::Save(until) => {
-                program.requested = until;
+                (program.requested, program.is_save_due) = (until, true);
                 program.wraps += 1;
                 let wrapped_count = program.wraps - 1;
                 TraceeEvent::Packet(Packet::SaveBuffer { wrapped_count, durable_data_end: 0 })
@@ -401,11 +406,13 @@ impl Programs {
     fn misbehave(&mut self, id: ProviderId, choices: &mut Choices<'_>, now: Time) {
         let program = self.programs.get_mut(&id).expect("it is connected");
         program.is_reliable = false;
-        let event = match choices.below(5) {
+        let wrapped_count = program.wraps + 1;
+        let event = match choices.below(6) {
             0 => TraceeEvent::Packet(Packet::Started { version: PACKET_VERSION + 1 }),
             1 => TraceeEvent::Packet(Packet::Stopped),
             2 => TraceeEvent::Violation(Violation::Flood),
             3 => TraceeEvent::PacketsClosed,
+            4 => TraceeEvent::Packet(Packet::SaveBuffer { wrapped_count, durable_data_end: 0 }),
             _ => TraceeEvent::Packet(Packet::CategoriesSet { sequence: 3 }),
         };
         self.on(Input::Provider(id, event), now);
