@@ -205,13 +205,14 @@ fn trace(
     };
     // After a panic the threads are released as after an error. The sink is used only to report it.
     let traced = catch_unwind(AssertUnwindSafe(|| trace_all(&mut tracer, sink)));
-    // This fails only if the threads have ended.
-    let _ = tracer.stop();
-    if traced.is_ok() {
-        sink.write(&mut tracer);
-    }
     if !matches!(traced, Ok(Ok(()))) {
         sink.fail();
+    }
+    if tracer.stop().is_err() {
+        sink.fail();
+    }
+    if traced.is_ok() {
+        sink.write(&mut tracer);
     }
 }
 
@@ -234,7 +235,11 @@ pub(super) fn lock(buffer: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+    use std::io::Read;
+    use std::os::unix::fs::FileExt;
     use std::process::{Child, Command, Stdio};
+    use std::sync::atomic::AtomicU64;
 
     use super::*;
     use crate::controller::{ctl, BufferConfig, BufferDescriptor};
@@ -268,6 +273,100 @@ mod tests {
         assert!(lock(&route.buffer).has_failed());
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
+    }
+
+    /// The environment variable of the process whose threads are traced.
+    const THREADS: &str = "TRACE_TEST_THREADS";
+
+    #[test]
+    #[ignore = "a process of another test"]
+    fn process_of_four_threads() {
+        if std::env::var_os(THREADS).is_none() {
+            return;
+        }
+        let ends = Arc::new(AtomicBool::new(false));
+        let compute = |ends: Arc<AtomicBool>| {
+            while !ends.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        // The harness has a thread, too.
+        let threads = [(); 2].map(|()| {
+            let ends = ends.clone();
+            thread::spawn(move || compute(ends))
+        });
+        println!("ready");
+        io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        ends.store(true, Ordering::Relaxed);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    /// Returns the code in the memory of a process.
+    fn code_of(child: &Child) -> Vec<u8> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
+        let memory = File::open(format!("/proc/{}/mem", child.id())).unwrap();
+        let mut code = Vec::new();
+        for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.contains('/')) {
+            let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let [start, end] = [start, end].map(|hex| u64::from_str_radix(hex, 16).unwrap());
+            let mut part = vec![0; (end - start) as usize];
+            memory.read_exact_at(&mut part, start).unwrap();
+            code.extend(part);
+        }
+        code
+    }
+
+    /// How many readings of the clock are left before all others panic.
+    static READINGS: AtomicU64 = AtomicU64::new(0);
+
+    fn broken_clock() -> u64 {
+        let left =
+            READINGS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(1));
+        left.expect("the clock is broken")
+    }
+
+    #[test]
+    fn threads_are_released_when_every_stop_panics() {
+        for (engine, readings) in [Engine::Step, Engine::Block]
+            .into_iter()
+            .flat_map(|engine| [(engine, 0), (engine, 5), (engine, 300)])
+        {
+            READINGS.store(readings, Ordering::Relaxed);
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["process_of_four_threads", "--ignored", "--nocapture"]);
+            command.env(THREADS, "").stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut output = child.stdout.take().unwrap();
+            let mut printed = Vec::new();
+            while !printed.ends_with(b"ready\n") {
+                let mut byte = [0];
+                output.read_exact(&mut byte).unwrap();
+                printed.extend(byte);
+            }
+            let code = code_of(&child);
+            let tasks = format!("/proc/{}/task", child.id());
+            let tids = fs::read_dir(&tasks).unwrap().map(|task| task.unwrap().file_name());
+            let tids: Vec<u32> = tids.map(|tid| tid.to_str().unwrap().parse().unwrap()).collect();
+            assert_eq!(tids.len(), 4);
+            let routes = tids.iter().enumerate().map(|(number, tid)| {
+                let buffer = Buffer::new(BufferDescriptor(number as u32), &CONFIG).unwrap();
+                Route { tid: *tid, buffer: Arc::new(Mutex::new(buffer)) }
+            });
+            let routes: Vec<_> = routes.collect();
+            let options = Options { engine, clock: broken_clock, has_time: true, ..options() };
+            let attached = Attached::Process(child.id());
+            let worker = Worker::start(attached, options, routes.clone()).unwrap();
+            assert!(worker.wait_released(Duration::MAX));
+            for route in &routes {
+                let status = fs::read_to_string(format!("{tasks}/{}/status", route.tid)).unwrap();
+                assert!(status.contains("TracerPid:\t0\n"), "{engine:?} {readings}: {status}");
+                assert!(lock(&route.buffer).has_failed(), "{engine:?} {readings}");
+            }
+            assert!(code_of(&child) == code, "{engine:?} {readings}: a breakpoint is left");
+            drop(child.stdin.take());
+            output.read_to_end(&mut printed).unwrap();
+            assert!(child.wait().unwrap().success(), "{engine:?} {readings}");
+        }
     }
 
     fn tracer_of(child: &Child) -> String {

@@ -167,10 +167,12 @@ impl Tracer {
         if !space.plants.had(&space.memory, at) {
             return false;
         }
-        let count = thread.arrive(space, at, &mut self.notes, &mut self.executed);
         (registers.ip, registers.all.rip) = (at, at);
+        // Also after a panic, the thread continues at the breakpoint.
+        (thread.run.registers, thread.run.is_moved) = (Some(registers), true);
+        let count = thread.arrive(space, at, &mut self.notes, &mut self.executed);
         thread.moved(registers);
-        (thread.run.is_moved, thread.run.is_between) = (true, true);
+        thread.run.is_between = true;
         self.count(count);
         true
     }

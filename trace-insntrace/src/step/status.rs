@@ -99,6 +99,11 @@ pub(super) fn gone() -> io::Error {
     io::Error::from_raw_os_error(libc::ESRCH)
 }
 
+/// Returns the error of a panic while a stop was handled.
+pub(super) fn panicked() -> io::Error {
+    io::Error::other("the tracer has panicked")
+}
+
 pub(super) fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }

@@ -9,7 +9,7 @@ use super::encoder::Encoder;
 use super::options::Engine;
 use super::ptrace::{self, Registers, Stop, Tid};
 use super::status::{
-    gone, has_pending_trap, is_gone, lacks_privileges, name_of, process_of, traced_by_us,
+    gone, has_pending_trap, is_gone, lacks_privileges, name_of, panicked, process_of, traced_by_us,
 };
 use super::thread::Thread;
 use super::tracer::Tracer;
@@ -34,14 +34,25 @@ impl Tracer {
     fn handle_one(&mut self, tid: Tid, stop: Stop) -> io::Result<bool> {
         // After a panic, too, the thread is stopped and has to be released.
         match catch_unwind(AssertUnwindSafe(|| self.handle(tid, stop))) {
-            Ok(Err(error)) if !is_gone(&error) => self.give_up(tid, stop, error)?,
+            Ok(Err(error)) if !is_gone(&error) => self.give_up(tid, stop, error),
             Ok(_) => {}
             Err(panic) => {
-                self.give_up(tid, stop, io::Error::other("the tracer has panicked"))?;
-                resume_unwind(panic);
+                self.panic.get_or_insert(panic);
+                self.give_up(tid, stop, panicked());
             }
         }
-        Ok(true)
+        match self.panic.take() {
+            Some(panic) => resume_unwind(panic),
+            None => Ok(true),
+        }
+    }
+
+    /// Does what must not keep a thread from being released: errors are ignored, and a panic is
+    /// resumed at the end of the stop.
+    fn attempt(&mut self, action: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| action(self))) {
+            self.panic.get_or_insert(panic);
+        }
     }
 
     fn handle(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
@@ -75,16 +86,16 @@ impl Tracer {
     }
 
     /// Releases a thread that cannot be traced. The others are still traced.
-    fn give_up(&mut self, tid: Tid, mut stop: Stop, error: io::Error) -> io::Result<()> {
+    fn give_up(&mut self, tid: Tid, mut stop: Stop, error: io::Error) {
         self.untraced += 1;
         self.untraced_reason.get_or_insert(error);
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.run.is_running = false;
         }
         // Untraced, it must not meet a breakpoint. Whatever fails, the thread has to be released.
-        let _ = self.step_only(tid);
+        self.attempt(|tracer| tracer.step_only(tid));
         if self.threads.contains_key(&tid) && has_pending_trap(tid) {
-            let _ = self.report_breakpoint(tid);
+            self.attempt(|tracer| tracer.report_breakpoint(tid));
         }
         if self.threads.get(&tid).is_some_and(|thread| thread.run.is_moved) {
             stop = Stop::Trap;
@@ -96,7 +107,6 @@ impl Tracer {
         }
         // This fails only if the thread has ended.
         let _ = self.release(tid, stop);
-        Ok(())
     }
 
     /// Waits for the pending report of a breakpoint that a stopped thread has executed.
@@ -296,7 +306,11 @@ impl Tracer {
         if let Some(space) = self.spaces.get_mut(&thread.space) {
             space.blocks.end_change(thread.tid);
         }
-        thread.ended(self.spaces.get(&thread.space), end, &mut self.executed);
+        // Whatever its packets are, the thread has ended or is released.
+        self.attempt(|tracer| {
+            thread.ended(tracer.spaces.get(&thread.space), end, &mut tracer.executed);
+            Ok(())
+        });
         self.notes.push(Note::End { trace: thread.trace, end });
         self.finished.push((thread.trace, thread.encoder.take()));
         self.close_space(thread.space);
@@ -413,7 +427,7 @@ mod tests {
         let mut child = shell();
         let mut tracer = Tracer::attach(child.id(), Options::of_blocks()).unwrap();
         let tid = stop_behind_breakpoint(&mut tracer);
-        tracer.give_up(tid, Stop::Trap, io::Error::other("a test")).unwrap();
+        tracer.give_up(tid, Stop::Trap, io::Error::other("a test"));
         assert_eq!(tracer.untraced().unwrap().0, 1);
         assert!(!tracer.handle_stop().unwrap(), "no thread is left");
         kill_process(Pid::from_child(&child), Signal::Term).unwrap();

@@ -1,10 +1,12 @@
 //! The traced threads, and the interface of the engine.
 
+use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::{Child, Command};
 
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
@@ -13,7 +15,7 @@ use super::code::Space;
 use super::options::{Engine, Options};
 use super::ptrace::{self, Follow, Stop, Tid};
 use super::spawn;
-use super::status::{gone, has_exited, is_gone, traced_by_us};
+use super::status::{gone, has_exited, is_gone, panicked, traced_by_us};
 use super::thread::{Executed, Thread};
 use super::traced_calls::Calls;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
@@ -53,6 +55,8 @@ pub struct Tracer {
     pub(super) untraced: u64,
     /// Why the first of them could not be traced.
     pub(super) untraced_reason: Option<io::Error>,
+    /// The panic of the stop that is handled.
+    pub(super) panic: Option<Box<dyn Any + Send>>,
     /// Programs that were executed without the privileges that their files grant.
     pub(super) unprivileged: BTreeSet<String>,
     pub(super) steps: u64,
@@ -142,6 +146,7 @@ impl Tracer {
             is_stopping: false,
             untraced: 0,
             untraced_reason: None,
+            panic: None,
             unprivileged: BTreeSet::new(),
             steps: 0,
             next_trace: 0,
@@ -200,15 +205,23 @@ impl Tracer {
         }
     }
 
-    /// Releases all threads, which continue.
+    /// Releases all threads, which continue, also after a panic.
     ///
     /// # Errors
     ///
-    /// Fails if a system call of ptrace fails.
+    /// Fails if a system call of ptrace fails, or if there was a panic: all threads are released,
+    /// but packets are missing.
     pub fn stop(&mut self) -> io::Result<()> {
-        self.begin_stop();
-        while self.handle_stop()? {}
-        Ok(())
+        let mut outcome = catch_unwind(AssertUnwindSafe(|| self.begin_stop())).map_err(drop);
+        loop {
+            // A stop is handled once: after a panic, the others are left.
+            match catch_unwind(AssertUnwindSafe(|| self.handle_stop())) {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => return outcome.map_err(|()| panicked()),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => outcome = Err(()),
+            }
+        }
     }
 
     /// Returns the command, for its pipes. Wait for it with [`wait`](Self::wait).
