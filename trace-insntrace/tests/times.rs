@@ -132,6 +132,49 @@ fn instructions_have_the_refined_time() {
 }
 
 #[test]
+fn times_do_not_go_back_at_a_time_stamp() {
+    // dec ecx; jnz -4; syscall
+    let mut image = Image::new();
+    image.insert(0x1000, &[0xff, 0xc9, 0x75, 0xfc, 0x0f, 0x05]);
+    let mut writer = Writer::new();
+    let mode = trace_insntrace::pt::ExecMode::LONG;
+    let begin = PsbState { tsc: Some(1_000_000), cbr: Some(NOMINAL), mode, ip: Some(0x1000) };
+    writer.psb(begin);
+    // The core has become faster since the last CBR packet.
+    writer.packet(Packet::Cyc(5000));
+    writer.conditional(true);
+    writer.packet(Packet::Tsc(1_003_000));
+    writer.conditional(true);
+    writer.packet(Packet::Cyc(1000));
+    writer.conditional(true);
+    writer.packet(Packet::Cyc(5000));
+    writer.conditional(false);
+    writer.disable(None);
+    let trace = writer.take();
+    for (timing, expected) in [
+        (None, [1_000_000, 1_003_000, 1_003_000, 1_003_000]),
+        (
+            Some(Timing { nominal: Some(NOMINAL), ..TIMING }),
+            [1_005_000, 1_005_000, 1_005_000, 1_009_000],
+        ),
+    ] {
+        let mut flow = FlowDecoder::new(image.clone());
+        if let Some(timing) = timing {
+            flow = flow.with_timing(timing);
+        }
+        flow.push(&trace);
+        flow.end();
+        let mut times = Vec::new();
+        while let Some(item) = flow.next_item() {
+            if let Item::Instruction(instruction) = item.unwrap() {
+                times.extend((instruction.ip == 0x1002).then(|| flow.tsc().unwrap()));
+            }
+        }
+        assert_eq!(times, expected, "{timing:?}");
+    }
+}
+
+#[test]
 fn packets_of_the_machine_can_be_written() {
     let timed = Machine::run(
         Random(1),

@@ -160,7 +160,7 @@ impl Cues {
                 self.push_single(at)?;
             }
             Packet::Tip(_) | Packet::TipPgd(_) => self.branch(at)?,
-            Packet::Tsc(ticks) => self.time(ticks),
+            Packet::Tsc(ticks) => self.time_stamp(ticks),
             Packet::Pad | Packet::Mtc(_) | Packet::Tma { .. } => {}
             Packet::Cyc(_) | Packet::Cbr(_) | Packet::Mnt(_) => {}
             Packet::ModeExec(mode) => self.mode = Some(mode),
@@ -188,6 +188,12 @@ impl Cues {
         if let Some(now) = now.filter(|_| is_refined && now > self.tsc) {
             self.time(now);
         }
+    }
+
+    /// Takes a time stamp. Cycles may have been counted beyond it: refined times do not go back.
+    fn time_stamp(&mut self, ticks: u64) {
+        let least = self.tsc.filter(|_| self.clock.is_some());
+        self.time(least.map_or(ticks, |least| ticks.max(least)));
     }
 
     fn time(&mut self, ticks: u64) {

@@ -159,7 +159,6 @@ impl<'a> Router<'a> {
     fn pass(&mut self, input: &mut Input, packet: Packet) {
         let Some(stream) = input.task.and_then(|task| self.streams.get_mut(&task)) else { return };
         match packet {
-            Packet::Tsc(_) => stream.time(input.clock.now()),
             Packet::Tip(ip) => {
                 let ip = input.resolve(ip);
                 stream.mode(input.mode);
@@ -167,7 +166,7 @@ impl<'a> Router<'a> {
             }
             Packet::Fup(ip) => stream.ip(Packet::Fup, input.resolve(ip)),
             // Time is written as time stamps.
-            Packet::Mtc(_) | Packet::Cyc(_) => stream.refine(input.clock.now()),
+            Packet::Tsc(_) | Packet::Mtc(_) | Packet::Cyc(_) => stream.time(input.clock.now()),
             Packet::Tma { .. } | Packet::Pad => {}
             packet => stream.append(packet),
         }

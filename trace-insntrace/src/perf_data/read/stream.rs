@@ -60,8 +60,8 @@ impl Stream {
     pub(super) fn psb(&mut self, tsc: Option<u64>, mode: ExecMode, ip: Option<u64>) {
         self.last_ip = None;
         self.append(Packet::Psb);
-        self.tsc = None;
-        self.time(tsc);
+        let last = self.tsc.take();
+        self.time(tsc.max(last));
         self.mode = None;
         self.mode(mode);
         if let Some(ip) = ip {
@@ -70,16 +70,10 @@ impl Stream {
         self.append(Packet::PsbEnd);
     }
 
-    /// Writes the time, if it is another one.
-    /// Writes a time stamp, if the time has grown.
-    pub(super) fn refine(&mut self, tsc: Option<u64>) {
-        if tsc > self.tsc {
-            self.time(tsc);
-        }
-    }
-
+    /// Writes a time stamp, if the time has grown. Cycles may have been counted beyond the next
+    /// time stamp of the processor.
     pub(super) fn time(&mut self, tsc: Option<u64>) {
-        if let Some(ticks) = tsc.filter(|_| tsc != self.tsc) {
+        if let Some(ticks) = tsc.filter(|_| tsc > self.tsc) {
             self.append(Packet::Tsc(ticks));
             self.tsc = tsc;
         }
@@ -99,12 +93,40 @@ impl Stream {
         self.append(packet(Ip::compress(ip, last)));
     }
 
+    /// Packets are missing.
     pub(super) fn overflow(&mut self) {
-        self.last_ip = None;
+        (self.last_ip, self.tsc) = (None, None);
         self.append(Packet::Ovf);
     }
 
     pub(super) fn append(&mut self, packet: Packet) {
         encode::append(&mut self.out, &packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pt::PacketDecoder;
+
+    #[test]
+    fn times_do_not_go_back_before_packets_are_missing() {
+        let mut stream = Stream::new(TraceId(0));
+        stream.psb(Some(1000), ExecMode::LONG, None);
+        for tsc in [1500, 1200, 1500, 1600] {
+            stream.time(Some(tsc));
+        }
+        stream.psb(Some(1400), ExecMode::LONG, None);
+        stream.overflow();
+        stream.time(Some(1300));
+        let mut packets = PacketDecoder::new();
+        packets.push(&stream.take());
+        let mut found = Vec::new();
+        packets.visit(|at| found.push(at.packet)).unwrap();
+        let times = found.into_iter().filter_map(|packet| match packet {
+            Packet::Tsc(ticks) => Some(ticks),
+            _ => None,
+        });
+        assert_eq!(times.collect::<Vec<_>>(), [1000, 1500, 1600, 1600, 1300]);
     }
 }
