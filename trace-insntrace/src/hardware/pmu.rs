@@ -28,6 +28,8 @@ pub struct Pmu {
     formats: BTreeMap<String, RangeInclusive<u32>>,
     /// The ticks of the time stamp counter for some ticks of the crystal clock.
     crystal_ratio: Option<(u64, u64)>,
+    /// The highest frequency without turbo.
+    nominal_ratio: Option<u8>,
 }
 
 /// Why the processor's tracing cannot be used.
@@ -94,6 +96,7 @@ impl Pmu {
             caps: each_file(&directory.join("caps"), |path| number(path, 16))?,
             formats: each_file(&directory.join("format"), bits)?,
             crystal_ratio: ratio(&directory.join("tsc_art_ratio"))?,
+            nominal_ratio: nominal(&directory.join("max_nonturbo_ratio"))?,
         })
     }
 
@@ -108,6 +111,13 @@ impl Pmu {
     #[must_use]
     pub fn crystal_ratio(&self) -> Option<(u64, u64)> {
         self.crystal_ratio
+    }
+
+    /// Returns the ratio of the highest frequency without turbo to the bus clock, which is the unit
+    /// of CBR packets, if the processor reports it.
+    #[must_use]
+    pub fn nominal_ratio(&self) -> Option<u8> {
+        self.nominal_ratio
     }
 
     /// Returns the control register of recordings: branches of user space with time stamps and, if
@@ -179,6 +189,16 @@ fn number(path: &Path, radix: u32) -> Result<u64, Missing> {
     let text = text(path)?;
     let digits = text.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, radix).map_err(|_| Missing::Malformed(path.to_owned()))
+}
+
+/// Kernels before 4.8 do not have the file, and processors may not report it: 0.
+fn nominal(path: &Path) -> Result<Option<u8>, Missing> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let ratio = number(path, 10)?;
+    let ratio = u8::try_from(ratio).map_err(|_| Missing::Malformed(path.to_owned()))?;
+    Ok(Some(ratio).filter(|ratio| *ratio != 0))
 }
 
 fn narrow(directory: &Path, number: u64) -> Result<u32, Missing> {

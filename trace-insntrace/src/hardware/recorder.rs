@@ -383,7 +383,7 @@ pub(crate) fn timing(pmu: &Pmu, settings: &Settings) -> Timing {
     Timing {
         mtc_period: ctl::MtcFrequency::get(settings.ctl) as u8,
         crystal: crystal.and_then(|(counter, clock)| narrow(counter).zip(narrow(clock))),
-        nominal: None,
+        nominal: pmu.nominal_ratio(),
     }
 }
 

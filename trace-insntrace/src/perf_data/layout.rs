@@ -36,6 +36,8 @@ pub(super) mod info {
     /// The ratio of the time stamp counter to the crystal clock.
     pub(in super::super) const TSC_CTC_NUMERATOR: usize = 12;
     pub(in super::super) const TSC_CTC_DENOMINATOR: usize = 13;
+    /// The ratio of the highest frequency without turbo, in the unit of CBR packets.
+    pub(in super::super) const NOMINAL_RATIO: usize = 15;
     /// The number of fields, of which the last is the length of the filters.
     pub(in super::super) const COUNT: usize = 17;
 }

@@ -28,10 +28,11 @@ const LIST: &str = "insn.ptlist";
 /// The line of the file of the processor that has the rate of the time stamps.
 const RATE: &str = "tsc_hz: ";
 
-/// The lines that have the distance of MTC packets, and the ticks of the time stamp counter for
-/// those of the crystal clock.
+/// The lines that have the distance of MTC packets, the ticks of the time stamp counter for those
+/// of the crystal clock, and the highest frequency without turbo in the unit of CBR packets.
 const MTC_PERIOD: &str = "mtc_freq: ";
 const CRYSTAL_RATIO: &str = "tsc_art_ratio: ";
+const NOMINAL_RATIO: &str = "max_nonturbo_ratio: ";
 
 /// The clock of a recording.
 #[derive(Debug, Clone, Copy)]
@@ -327,7 +328,12 @@ fn timing(untrusted: &str) -> Timing {
         Some((counter.parse().ok()?, crystal.parse().ok().filter(|crystal| *crystal != 0)?))
     });
     let period = value(MTC_PERIOD).and_then(|period| period.parse().ok());
-    Timing { mtc_period: period.unwrap_or(0) & 0xf, crystal: ratio, nominal: None }
+    let nominal = value(NOMINAL_RATIO).and_then(|ratio| ratio.parse().ok());
+    Timing {
+        mtc_period: period.unwrap_or(0) & 0xf,
+        crystal: ratio,
+        nominal: nominal.filter(|ratio| *ratio != 0),
+    }
 }
 
 #[cfg(test)]
@@ -339,6 +345,9 @@ mod tests {
         let timing = timing as fn(&str) -> Timing;
         let expected = Timing { mtc_period: 3, crystal: Some((250, 2)), nominal: None };
         assert_eq!(timing("ctl: 0x1\nmtc_freq: 3\ntsc_art_ratio: 250:2\ntsc_hz: 9\n"), expected);
+        let nominal = timing("max_nonturbo_ratio: 30\n");
+        assert_eq!(nominal, Timing { nominal: Some(30), ..Timing::default() });
+        assert_eq!(timing("max_nonturbo_ratio: 256\nmax_nonturbo_ratio: 0"), Timing::default());
         for none in ["", "mtc_freq: x\ntsc_art_ratio: 1\n", "tsc_art_ratio: 1:0", "mtc_freq: 16"] {
             assert_eq!(timing(none), Timing::default(), "{none}");
         }

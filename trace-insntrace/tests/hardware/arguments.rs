@@ -93,6 +93,17 @@ fn recordings_have_user_space_and_the_times_that_the_processor_has() {
     for wrong in ["250", "", "a:2", "-1:2"] {
         assert_eq!(ratio(wrong), Err(()), "{wrong}");
     }
+    sysfs.remove("tsc_art_ratio");
+    let nominal = |text: &str| {
+        sysfs.write("max_nonturbo_ratio", text);
+        sysfs.read().map(|pmu| pmu.nominal_ratio()).map_err(|_| ())
+    };
+    assert_eq!(all.nominal_ratio(), None);
+    assert_eq!(nominal("30"), Ok(Some(30)));
+    assert_eq!(nominal("0"), Ok(None));
+    for wrong in ["256", "", "x"] {
+        assert_eq!(nominal(wrong), Err(()), "{wrong}");
+    }
 }
 
 #[test]

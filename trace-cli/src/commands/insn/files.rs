@@ -116,8 +116,12 @@ fn options(register: u64) -> String {
     let psb = ctl::PsbFrequency::get(register);
     let mut text =
         format!("ctl: {register:#x}\nmtc_freq: {mtc}\ncyc_thresh: {cycles}\npsb_freq: {psb}\n");
-    if let Some((counter, crystal)) = Pmu::find().ok().and_then(|pmu| pmu.crystal_ratio()) {
+    let pmu = Pmu::find().ok();
+    if let Some((counter, crystal)) = pmu.as_ref().and_then(Pmu::crystal_ratio) {
         text.push_str(&format!("tsc_art_ratio: {counter}:{crystal}\n"));
+    }
+    if let Some(ratio) = pmu.as_ref().and_then(Pmu::nominal_ratio) {
+        text.push_str(&format!("max_nonturbo_ratio: {ratio}\n"));
     }
     text
 }

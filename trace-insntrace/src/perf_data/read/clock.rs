@@ -12,7 +12,7 @@ pub(super) fn timing(fields: &[u64], config: u64) -> Timing {
     Timing {
         mtc_period: (period & 0xf) as u8,
         crystal: narrow(info::TSC_CTC_NUMERATOR).zip(narrow(info::TSC_CTC_DENOMINATOR)),
-        nominal: None,
+        nominal: u8::try_from(field(info::NOMINAL_RATIO)).ok().filter(|ratio| *ratio != 0),
     }
 }
 
@@ -42,6 +42,20 @@ mod tests {
         assert_eq!(after(Packet::Tsc(2_000_000)), Some(2_000_000));
         clock.reset();
         assert_eq!(clock.now(), None);
+    }
+
+    #[test]
+    fn cycles_refine_the_time_by_the_ratios_of_the_core() {
+        let mut fields = [0; 17];
+        fields[info::NOMINAL_RATIO] = 30;
+        let mut clock = PacketClock::new(timing(&fields, 1 << 1));
+        for packet in [Packet::Tsc(1_000_000), Packet::Cbr(15), Packet::Cyc(100)] {
+            clock.packet(&packet);
+        }
+        // At half of the frequency, a cycle is two ticks.
+        assert_eq!(clock.now(), Some(1_000_200));
+        fields[info::NOMINAL_RATIO] = 256;
+        assert_eq!(timing(&fields, 0).nominal, None);
     }
 
     #[test]
