@@ -135,6 +135,13 @@ fn libipt_finds_the_instructions_of_published_programs_whole_and_in_rings() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 #[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_a_script() {
+    assert_libipt_agrees(&programs::script(|| 0));
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
 fn libipt_finds_the_instructions_of_threads_signals_and_children_in_rings() {
     use trace_insntrace::step::Engine;
 

@@ -126,6 +126,12 @@ fn perf_finds_the_instructions_of_published_programs_whole_and_in_rings() {
 
 #[test]
 #[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_a_script() {
+    assert_perf_agrees(&Recorded::of(programs::script(clock::ticks)));
+}
+
+#[test]
+#[ignore = "needs perf"]
 fn perf_finds_the_instructions_of_threads_signals_and_children_in_rings() {
     for engine in [Engine::Step, Engine::Block] {
         let both = programs::attached(clock::ticks, engine);
