@@ -137,6 +137,12 @@ fn inlined_calls_are_in_the_function_that_has_their_code() {
     assert!(!String::from_utf8(without).unwrap().contains("(inlined)"));
 }
 
+/// Tools that make a package of the files of the compiler.
+const PACKERS: [&str; 3] = ["dwp", "llvm-dwp", "llvm-dwp-19"];
+
+/// The variable with which tests fail if there is no such tool.
+const REQUIRED: &str = "TRACE_DWP_REQUIRED";
+
 /// Compiles `inlined.c` with these options, into a folder of its own.
 fn inlined(folder: &Path, options: &[&str]) -> PathBuf {
     let path = folder.join("inlined");
@@ -162,14 +168,16 @@ fn calls_of(program: &Path) -> (String, Vec<String>) {
 fn calls_that_are_inlined_on_one_line_are_separate() {
     let folder = tempfile::tempdir().unwrap();
     let (printed, _) = calls_of(&inlined(folder.path(), &[]));
-    // Two calls on one line, in each of three rounds.
-    assert_eq!(printed.matches(" added (inlined)\n").count(), 6, "{printed}");
+    // Two calls on one line, in each of three rounds. A compiler may move code of the caller
+    // between the instructions of a call.
+    assert!(printed.matches(" added (inlined)\n").count() >= 6, "{printed}");
 }
 
 #[test]
 fn inlined_calls_are_read_from_the_files_of_the_compiler() {
     let folder = tempfile::tempdir().unwrap();
-    let program = inlined(folder.path(), &["-gsplit-dwarf"]);
+    // Of DWARF 5, `dwp` of binutils 2.40 crashes, and that of LLVM 19 does not end.
+    let program = inlined(folder.path(), &["-gsplit-dwarf", "-gdwarf-4"]);
     let is_part = |path: &Path| path.extension().is_some_and(|extension| extension == "dwo");
     let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
     let [part] = &files.filter(|path| is_part(path)).collect::<Vec<_>>()[..] else { panic!() };
@@ -180,21 +188,27 @@ fn inlined_calls_are_read_from_the_files_of_the_compiler() {
             missing,
         )
     };
-    let expected = ([3, 3, 6], Vec::new());
-    assert_eq!(names(calls_of(&program)), expected);
+    let expected = names(calls_of(&program));
+    // A compiler may move code of the caller between the instructions of a call.
+    let has_all = expected.0.iter().zip([3, 3, 6]).all(|(found, least)| *found >= least);
+    assert!(has_all && expected.1.is_empty(), "{expected:?}");
 
     // A package beside the program has it, too.
     let mut package = program.clone().into_os_string();
     package.push(".dwp");
-    let made = Command::new("dwp").arg("-e").arg(&program).arg("-o").arg(&package).status();
+    let pack = |tool: &&str| {
+        let status = Command::new(tool).arg("-e").arg(&program).arg("-o").arg(&package).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let is_made = PACKERS.iter().any(pack);
     let moved = folder.path().join("moved");
     std::fs::rename(part, &moved).unwrap();
-    match made {
-        Ok(status) if status.success() => {
-            assert_eq!(names(calls_of(&program)), expected);
-            std::fs::remove_file(&package).unwrap();
-        }
-        _ => eprintln!("skipped: `dwp` is missing"),
+    if is_made {
+        assert_eq!(names(calls_of(&program)), expected);
+        std::fs::remove_file(&package).unwrap();
+    } else {
+        assert!(std::env::var_os(REQUIRED).is_none(), "one of {PACKERS:?} is required");
+        eprintln!("skipped: each of {PACKERS:?} is missing");
     }
 
     let missing = "has debug information in other files (.dwo, .dwp), which are missing";
