@@ -15,7 +15,8 @@
 //! | damage | instant `records dropped` of category `trace`, with the error as its reason |
 //!
 //! A payload that is too long for an argument is a blob with the same name and time. In the other
-//! direction, all of these become what they were.
+//! direction, all of these become what they were. Parts of a blob, into which a program has split a
+//! payload, are joined.
 
 mod arguments;
 mod durations;
@@ -24,6 +25,7 @@ mod export;
 mod input;
 mod marks;
 mod merge;
+mod parts;
 mod payload;
 mod process;
 mod records;

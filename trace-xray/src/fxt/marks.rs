@@ -7,6 +7,7 @@ use std::time::Duration;
 use trace_format::layout::InstantScope;
 use trace_format::{Argument, Event, EventKind, Item, LargeBlob, Record, Text, Value};
 
+use super::parts::Place;
 use super::CATEGORY;
 use crate::calls::End;
 
@@ -20,6 +21,8 @@ pub(super) const NUMBER: &str = "number";
 pub(super) const NANOS: &str = "nanoseconds";
 pub(super) const TYPE: &str = "type";
 pub(super) const PAYLOAD: &str = "payload";
+const PART: &str = "part";
+const PARTS: &str = "parts";
 
 /// Messages with a number, at the end of an archive.
 pub(super) const UNWOUND_CALLS: &str = "calls that a caller's exit ends";
@@ -76,6 +79,8 @@ pub(super) enum Mark<'a> {
     WallClock(Duration),
     Custom(Cow<'a, [u8]>),
     Typed(u16, Cow<'a, [u8]>),
+    /// A part of a custom event, or of a typed event of this type.
+    Part(Option<u16>, Place),
     /// It is computed from other records.
     Summary,
 }
@@ -114,12 +119,21 @@ impl<'a> Mark<'a> {
 
     fn of_blob(item: &Item<'a>, blob: &LargeBlob<'a>) -> Option<Self> {
         let event = blob.event.filter(|_| is_own(item, blob.category))?;
-        let mut arguments = event.arguments.iter();
-        let number = arguments.next().map(|argument| argument.value);
-        match (&*item.text(blob.name), number, arguments.next()) {
-            (CUSTOM_EVENT, None, None) => Some(Self::Custom(blob.payload.into())),
-            (TYPED_EVENT, Some(Value::Uint32(number)), None) => {
-                Some(Self::Typed(u16::try_from(number).ok()?, blob.payload.into()))
+        let values: Vec<_> =
+            event.arguments.iter().map(|it| (item.text(it.name), it.value)).collect();
+        let values: Vec<_> = values.iter().map(|(name, value)| (&**name, *value)).collect();
+        let (event_type, others) = match (&*item.text(blob.name), &values[..]) {
+            (CUSTOM_EVENT, others) => (None, others),
+            (TYPED_EVENT, [(TYPE, Value::Uint32(number)), others @ ..]) => {
+                (Some(u16::try_from(*number).ok()?), others)
+            }
+            _ => return None,
+        };
+        match (event_type, others) {
+            (None, []) => Some(Self::Custom(blob.payload.into())),
+            (Some(event_type), []) => Some(Self::Typed(event_type, blob.payload.into())),
+            (_, [(PART, Value::Uint32(number)), (PARTS, Value::Uint32(count))]) => {
+                Some(Self::Part(event_type, Place::new(*number, *count)?))
             }
             _ => None,
         }

@@ -12,12 +12,13 @@ use trace_analyze::is_clock_anchor;
 use trace_analyze::spans::{Span, Spans};
 use trace_format::layout::{InstantScope, ObjectType};
 use trace_format::{
-    Argument, Event, EventKind, Item, KernelObject, Record, ThreadKoids, TickRate, Value,
+    Argument, Event, EventKind, Item, KernelObject, LargeBlob, Record, ThreadKoids, TickRate, Value,
 };
 
 use super::arguments::Arguments;
 use super::error::ExportError;
 use super::marks::{Ending, Mark};
+use super::parts::{Added, Key, Parts, Place};
 use super::payload;
 use super::process::{next_function, Process, BUFFER_BYTES};
 use super::sorter::{Kind, Row, Sorted, Sorter, OPEN};
@@ -106,6 +107,7 @@ pub(super) struct Records {
     last: Option<u64>,
     /// The threads of records without a time before the first one.
     untimed: Vec<(u32, Row)>,
+    parts: Parts,
     too_long: u64,
     too_deep: u64,
 }
@@ -128,6 +130,7 @@ impl Records {
             anchor: None,
             last: None,
             untimed: Vec::new(),
+            parts: Parts::default(),
             too_long: 0,
             too_deep: 0,
         })
@@ -148,6 +151,9 @@ impl Records {
                     self.process(item, object);
                 }
                 match Mark::of(item) {
+                    Some(Mark::Part(event_type, place)) => {
+                        self.part(item, *record, event_type, place)?;
+                    }
                     Some(mark) => self.mark(item, &mark)?,
                     None => self.custom(item, *record)?,
                 }
@@ -181,32 +187,70 @@ impl Records {
 
     /// Adds the record that an event was in a log.
     fn mark(&mut self, item: &Item<'_>, mark: &Mark<'_>) -> Result<(), ExportError> {
-        let (ticks, thread) = match &item.record {
-            Record::Event(event) => (event.ticks, event.thread),
-            Record::LargeBlob(blob) => match blob.event {
-                Some(event) => (event.ticks, event.thread),
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
-        };
-        self.set_time(item, ticks);
+        if *mark == Mark::Summary {
+            return Ok(());
+        }
+        let mut record = item.record;
+        self.convert_times(item, &mut record);
         let begin = self.last.unwrap_or_default();
         let (kind, payload) = match mark {
             Mark::WallClock(time) => {
                 self.anchor.get_or_insert(Anchor { tsc: begin, time: *time });
                 return Ok(());
             }
-            Mark::Summary => return Ok(()),
+            Mark::Summary | Mark::Part(..) => return Ok(()),
             Mark::Cpu(cpu) => (Kind::Cpu(*cpu), &[][..]),
             Mark::Custom(payload) => (Kind::Custom, &**payload),
             Mark::Typed(number, payload) => (Kind::Typed(*number), &**payload),
         };
+        let thread = self.thread(koids(item, &item.record), item.provider.id());
+        self.event(thread, begin, kind, payload)
+    }
+
+    /// Adds a part of an event: the event, if its other parts were added.
+    fn part(
+        &mut self,
+        item: &Item<'_>,
+        mut record: Record<'_>,
+        event_type: Option<u16>,
+        place: Place,
+    ) -> Result<(), ExportError> {
+        let thread = self.thread(koids(item, &record), item.provider.id());
+        self.convert_times(item, &mut record);
+        let begin = self.last.unwrap_or_default();
+        let Some(record) = payload::bytes(item, record) else {
+            self.too_long += 1;
+            return Ok(());
+        };
+        let Added { payload, separate } =
+            self.parts.add(Key { thread, begin, event_type }, place, record);
+        self.separate(separate)?;
+        let kind = event_type.map_or(Kind::Custom, Kind::Typed);
+        payload.map_or(Ok(()), |payload| self.event(thread, begin, kind, &payload))
+    }
+
+    /// Adds parts whose events are incomplete.
+    fn separate(
+        &mut self,
+        parts: impl IntoIterator<Item = (Key, Vec<u8>)>,
+    ) -> Result<(), ExportError> {
+        let mut parts = parts.into_iter();
+        parts.try_for_each(|(key, record)| self.event(key.thread, key.begin, Kind::Custom, &record))
+    }
+
+    /// Adds an event with a payload.
+    fn event(
+        &mut self,
+        thread: u32,
+        begin: u64,
+        kind: Kind,
+        payload: &[u8],
+    ) -> Result<(), ExportError> {
         if !fits(payload) {
             self.too_long += 1;
             return Ok(());
         }
         let (offset, bytes) = self.payload(payload)?;
-        let thread = self.thread(item.thread(thread), item.provider.id());
         self.add(thread, Row { begin, end: begin, kind, offset, bytes })
     }
 
@@ -283,15 +327,8 @@ impl Records {
 
     /// Adds a custom event with the words of a record.
     fn custom(&mut self, item: &Item<'_>, mut record: Record<'_>) -> Result<(), ExportError> {
-        let koids = match record {
-            Record::Event(event) => item.thread(event.thread),
-            Record::Log(log) => item.thread(log.thread),
-            _ => ThreadKoids::UNKNOWN,
-        };
-        if let Some(ticks) = record.times().next().copied() {
-            self.set_time(item, ticks);
-        }
-        record.times().for_each(|ticks| *ticks = self.ticks(item.provider.tick_rate(), *ticks));
+        let koids = koids(item, &record);
+        self.convert_times(item, &mut record);
         let begin = record.times().next().map(|ticks| *ticks).or(self.last);
         let Some(payload) = payload::bytes(item, record).filter(|payload| fits(payload)) else {
             self.too_long += 1;
@@ -348,6 +385,14 @@ impl Records {
         self.rows.push(number, row).map_err(ExportError::Temporary)
     }
 
+    /// Converts the times of a record to ticks of the log's clock. The first one is the last time.
+    fn convert_times(&mut self, item: &Item<'_>, record: &mut Record<'_>) {
+        if let Some(ticks) = record.times().next().copied() {
+            self.set_time(item, ticks);
+        }
+        record.times().for_each(|ticks| *ticks = self.ticks(item.provider.tick_rate(), *ticks));
+    }
+
     fn set_time(&mut self, item: &Item<'_>, ticks: u64) {
         let rate = item.provider.tick_rate();
         self.rate.get_or_insert(rate);
@@ -372,6 +417,8 @@ impl Records {
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         self.unended()?;
         self.add_untimed()?;
+        let parts = self.parts.finish();
+        self.separate(parts)?;
         let logs = self.logs();
         let payloads = self.payloads.into_inner().map_err(io::IntoInnerError::into_error);
         Ok(Collected {
@@ -411,6 +458,16 @@ impl Records {
             }
         }
         logs
+    }
+}
+
+/// Returns the thread of a record.
+fn koids(item: &Item<'_>, record: &Record<'_>) -> ThreadKoids {
+    match record {
+        Record::Event(event) => item.thread(event.thread),
+        Record::Log(log) => item.thread(log.thread),
+        Record::LargeBlob(LargeBlob { event: Some(event), .. }) => item.thread(event.thread),
+        _ => ThreadKoids::UNKNOWN,
     }
 }
 

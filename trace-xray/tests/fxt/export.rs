@@ -1,6 +1,7 @@
 //! Archives as logs.
 
 use super::*;
+use trace_format::{LargeBlob, LargeBlobEvent};
 
 /// Returns an archive of two threads, with records in another order than that of time.
 fn mixed() -> Vec<u8> {
@@ -207,6 +208,67 @@ fn each_record_of_a_log_comes_back() {
     let names: Vec<_> = names.functions().map(|(_, function)| function.name()).collect();
     let expected = ["main", "work", "net::poll(int)"];
     assert_eq!(names, expected.map(|name| Some(name.to_owned())));
+}
+
+/// Writes a part of an event of the category `xray`.
+fn part(archive: &mut Writer<Vec<u8>>, event_type: Option<u32>, numbers: [u32; 2], payload: &[u8]) {
+    let number = |name, value| trace_format::Argument::new(name, Value::Uint32(value));
+    let mut arguments: Vec<_> = event_type.map(|value| number("type", value)).into_iter().collect();
+    arguments.extend([number("part", numbers[0]), number("parts", numbers[1])]);
+    let (thread, arguments) = (Thread::Inline(ThreadKoids::new(7, 8)), (&arguments[..]).into());
+    let event = Some(LargeBlobEvent { ticks: 1000, thread, arguments });
+    let name = if event_type.is_some() { "typed event" } else { "custom event" };
+    let (category, name) = ("xray".into(), name.into());
+    archive.record(&LargeBlob { category, name, event, payload }.into()).unwrap();
+}
+
+/// Returns the thread, type and payload of each event in the log of an archive.
+fn events(archive: &[u8]) -> Vec<(i32, Option<u16>, Vec<u8>)> {
+    let mut log = Vec::new();
+    let exported = trace_xray::fxt::export(Reader::new(archive), &mut log).unwrap();
+    assert_eq!(exported.too_long, 0);
+    let (items, errors) = common::items(&log, 1000);
+    assert_eq!(errors, [""; 0]);
+    let events = items.iter().filter_map(|item| match &item.record {
+        Record::CustomEvent(event) => Some((item.thread, None, event.payload.to_vec())),
+        Record::TypedEvent(event) => {
+            Some((item.thread, Some(event.event_type), event.payload.to_vec()))
+        }
+        _ => None,
+    });
+    events.collect()
+}
+
+/// A program writes a payload that is too long for one record in parts.
+#[test]
+fn parts_of_an_event_are_one_event() {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    let parts = [&[0xff; 30_000][..], &[0; 30_000], b"end"];
+    for (number, payload) in (1..).zip(parts) {
+        part(&mut archive, Some(65_535), [number, 3], payload);
+        part(&mut archive, None, [number, 3], payload);
+    }
+    let payload = parts.concat();
+    let expected = [(8, Some(65_535), payload.clone()), (8, None, payload)];
+    assert_eq!(events(&archive.into_inner()), expected);
+}
+
+/// The archive of its log has the parts, too.
+#[test]
+fn parts_of_an_incomplete_event_stay_separate() {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    part(&mut archive, None, [1, 3], b"\xffa");
+    part(&mut archive, None, [3, 3], b"\xffc");
+    part(&mut archive, Some(7), [0, 2], b"\xffd");
+    let events = events(&archive.into_inner());
+    assert_eq!(events.len(), 3);
+    for (thread, event_type, payload) in &events {
+        let record = record_of_payload(payload);
+        assert!(matches!(record, Some(trace_format::Record::LargeBlob(_))), "{payload:?}");
+        assert_eq!((*thread, *event_type), (8, None));
+    }
 }
 
 /// The collector makes such a duration of a function record with a tail exit.
