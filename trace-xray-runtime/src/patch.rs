@@ -139,9 +139,9 @@ impl Patcher {
                     }
                     is_new = true;
                 }
-                patched.sleds += u64::from(on);
-                if on != (state == State::On) {
-                    switches.push((sled, on));
+                match on == (state == State::On) {
+                    true => patched.sleds += u64::from(on),
+                    false => switches.push((sled, on)),
                 }
             }
         }
@@ -150,7 +150,10 @@ impl Patcher {
         }
         for (sled, on) in switches {
             let (index, byte) = sled.kind.switch(on);
-            result = result.and(text.write(sled.address + index as u64, &[byte]));
+            let written = text.write(sled.address + index as u64, &[byte]);
+            // A sled that cannot be turned off stays on.
+            patched.sleds += u64::from(written.is_ok() == on);
+            result = result.and(written);
         }
         self.patched = Patched { way: text.way(), ..patched };
         result

@@ -30,8 +30,10 @@ impl Way {
 /// It is opened for each use: a forked child that inherits the file would write to its parent.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// `/proc/self/mem`, if it can be written.
+    /// `/proc/self/mem`, if it can be opened.
     memory: Option<File>,
+    /// Whether text was written by mprotect(2).
+    was_protected: bool,
 }
 
 /// Returns bytes of a sled, or behind it.
@@ -45,15 +47,19 @@ pub(crate) fn read<const N: usize>(address: u64) -> [u8; N] {
 
 impl Text {
     pub(crate) fn open() -> Self {
-        Self { memory: OpenOptions::new().write(true).open("/proc/self/mem").ok() }
+        Self::new(OpenOptions::new().write(true).open("/proc/self/mem").ok())
     }
 
-    /// Returns how text was written last.
+    fn new(memory: Option<File>) -> Self {
+        Self { memory, was_protected: false }
+    }
+
+    /// Returns how text was written: by mprotect(2) if a part of it was.
     pub(crate) fn way(&self) -> Way {
-        if self.memory.is_some() {
-            Way::Memory
-        } else {
+        if self.was_protected {
             Way::Protection
+        } else {
+            Way::Memory
         }
     }
 
@@ -62,15 +68,16 @@ impl Text {
     /// # Errors
     /// It is not mapped, or neither way is permitted.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> io::Result<()> {
-        if let Some(memory) = &self.memory {
-            match memory.write_all_at(bytes, address) {
-                Ok(()) => return Ok(()),
-                Err(_) => self.memory = None,
-            }
+        // Other text may be writable in this way although this is not.
+        let memory = self.memory.as_ref();
+        if memory.is_some_and(|memory| memory.write_all_at(bytes, address).is_ok()) {
+            return Ok(());
         }
         // SAFETY: sleds are inside of a segment of text, as `Object::contains` has found, whose
         // object is loaded; the order of writes is that of `sled`.
-        unsafe { sys::write_text(address as usize, bytes) }
+        unsafe { sys::write_text(address as usize, bytes) }?;
+        self.was_protected = true;
+        Ok(())
     }
 }
 
@@ -99,9 +106,7 @@ mod tests {
 
     #[test]
     fn text_is_written_in_either_way_and_stays_executable() {
-        for (way, mut text) in
-            [(Way::Memory, Text::open()), (Way::Protection, Text { memory: None })]
-        {
+        for (way, mut text) in [(Way::Memory, Text::open()), (Way::Protection, Text::new(None))] {
             let page = page();
             text.write(page + 4085, &[1, 2, 3]).unwrap();
             assert_eq!(read(page + 4084), [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0]);
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn text_that_stays_writable_is_an_error() {
         let error = std::thread::spawn(|| {
-            let (page, mut text) = (page(), Text { memory: None });
+            let (page, mut text) = (page(), Text::new(None));
             refuse_to_protect();
             text.write(page, &[7]).unwrap_err()
         });
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn text_is_written_by_mprotect_if_the_kernel_refuses_the_other_way() {
         let page = page();
-        let mut text = Text { memory: File::open("/proc/self/mem").ok() };
+        let mut text = Text::new(File::open("/proc/self/mem").ok());
         text.write(page, &[7]).unwrap();
         assert_eq!((read::<1>(page)[0], text.way()), (7, Way::Protection));
     }

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -79,12 +80,10 @@ fn a_tail_exit_before_a_conditional_jump_is_refused() {
 
 /// Returns the address of a page with a sled that cannot be written: it is shared, and its file was
 /// opened for reading.
-fn unwritable_page() -> u64 {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("page");
+fn unwritable_page(path: &Path) -> u64 {
     let mut page = ENTRY.to_vec();
     page.resize(4096, 0);
-    std::fs::write(&path, page).unwrap();
+    std::fs::write(path, page).unwrap();
     let file = std::fs::File::open(path).unwrap();
     let access = libc::PROT_READ | libc::PROT_EXEC;
     let (anywhere, shared) = (std::ptr::null_mut(), libc::MAP_SHARED);
@@ -92,6 +91,15 @@ fn unwritable_page() -> u64 {
     let page = unsafe { libc::mmap(anywhere, 4096, access, shared, file.as_raw_fd(), 0) };
     assert_ne!(page, libc::MAP_FAILED, "{}", io::Error::last_os_error());
     page.expose_provenance() as u64
+}
+
+/// Adds such a sled to the first function. Returns its address.
+fn add_unwritable_sled(patcher: &mut Patcher, file: &Path) -> u64 {
+    let page = unwritable_page(file);
+    patcher.object.text.push(page..page + 4096);
+    let address = page.wrapping_sub(patcher.object.base);
+    patcher.functions[0].sleds.insert(0, (address, Kind::Entry));
+    page
 }
 
 #[test]
@@ -111,15 +119,32 @@ fn sleds_are_turned_off_although_another_cannot_be_written() {
         sleds.collect::<Vec<_>>()
     };
     assert!(states(&patcher).iter().all(|state| *state == Some(State::On)));
-    let page = unwritable_page();
-    patcher.object.text.push(page..page + 4096);
-    let address = page.wrapping_sub(patcher.object.base);
-    patcher.functions[0].sleds.insert(0, (address, Kind::Entry));
+    let file = directory.path().join("page");
+    let page = add_unwritable_sled(&mut patcher, &file);
     wanted[1..].fill(false);
     patcher.patch_to(&wanted).unwrap_err();
     assert!(states(&patcher).iter().all(|state| *state == Some(State::Off)));
     let patched = patcher.patched();
-    assert_eq!(patched.sleds, patcher.functions[0].sleds.len() as u64 - 1);
+    let others = patcher.functions[0].sleds.len() as u64 - 1;
+    assert_eq!((patched.sleds, patched.way), (others, Way::Memory));
+    // It is prepared, on, and off, but cannot be switched.
+    for (is_on, on, sleds) in [(false, true, others), (true, false, 1)] {
+        let sled = patcher.sled(0, page.wrapping_sub(patcher.object.base), Kind::Entry).unwrap();
+        let mut code = ENTRY.to_vec();
+        code[sled.preparation.start()..].copy_from_slice(sled.preparation.bytes());
+        let (index, byte) = Kind::Entry.switch(is_on);
+        code[index] = byte;
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .write_all_at(&code, 0)
+            .unwrap();
+        assert_eq!(sled.state(), Some(if is_on { State::On } else { State::Off }));
+        wanted[0] = on;
+        patcher.patch_to(&wanted).unwrap_err();
+        assert_eq!((patcher.patched().sleds, patcher.patched().way), (sleds, Way::Memory));
+    }
 }
 
 /// `PATCH_ROUNDS` is how often all sleds are turned on and off.
