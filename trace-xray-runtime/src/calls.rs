@@ -81,6 +81,11 @@ impl<C: Call, const N: usize> Calls<C, N> {
         }
     }
 
+    /// Ends the calls that are over where a callee would have this address.
+    pub(crate) fn close_below(&mut self, writer: C::Writer, session: u32, address: usize) {
+        self.prepare(writer, session, address, |top| top <= address);
+    }
+
     /// Ends the call with this address, if there is one.
     #[inline(always)]
     pub(crate) fn exit(&mut self, writer: C::Writer, session: u32, address: usize) {
@@ -278,6 +283,22 @@ mod tests {
         calls.enter((), 1, 60, "e");
         calls.exit((), 1, 100);
         assert_eq!(log(), "+a +b +c -c -b +d +e -e -d -a");
+    }
+
+    #[test]
+    fn unwound_calls_are_closed_by_the_next_event() {
+        let mut calls = calls();
+        calls.enter((), 1, 100, "a");
+        calls.close_below((), 1, 80);
+        calls.enter((), 1, 80, "b");
+        // Events in the innermost call, which has no space of its own on the stack.
+        calls.close_below((), 1, 72);
+        assert_eq!(log(), "+a +b");
+        calls.close_below((), 1, 80);
+        assert_eq!(log(), "-b");
+        SIGNAL_STACK.set((500, 600));
+        calls.close_below((), 1, 580);
+        assert_eq!(log(), "");
     }
 
     #[test]

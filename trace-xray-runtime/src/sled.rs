@@ -42,6 +42,11 @@ use trace_xray::layout::SledKind;
 
 /// The length of a function's sled.
 pub(crate) const BYTES: usize = 11;
+/// The bytes of an event's sled between its jump and its call.
+pub(crate) const CUSTOM_EVENT_MOVES: usize = 8;
+pub(crate) const TYPED_EVENT_MOVES: usize = 12;
+/// The length of a call.
+pub(crate) const CALL_BYTES: usize = 5;
 /// The length of a typed event's sled, the longest one.
 pub(crate) const MOST_BYTES: usize = 22;
 /// The bytes behind a tail exit that tell whether the jump there is conditional.
@@ -141,7 +146,7 @@ impl Kind {
     /// far.
     pub(crate) fn preparation(self, address: u64, stub: u64) -> Option<Preparation> {
         let call = self.call();
-        let next = address.wrapping_add(call as u64 + 5);
+        let next = address.wrapping_add((call + CALL_BYTES) as u64);
         let distance = i32::try_from(stub.wrapping_sub(next) as i64).ok()?.to_le_bytes();
         match self {
             Self::Exit => Preparation::new(call + 1, &[&distance[..], &EXIT[5..]].concat()),
@@ -200,35 +205,60 @@ impl Kind {
     fn call(self) -> usize {
         match self {
             Self::Exit => 0,
-            Self::CustomEvent => 10,
-            Self::TypedEvent => 14,
+            Self::CustomEvent => 2 + CUSTOM_EVENT_MOVES,
+            Self::TypedEvent => 2 + TYPED_EVENT_MOVES,
             _ => 2,
         }
     }
 }
 
-/// Returns whether the code of an event that moves its arguments passes their values. Compilers
-/// move one after another, and LLVM also emits a move from a register that has been overwritten.
-fn keeps_arguments(mut code: &[u8]) -> bool {
-    let mut written = 0_u16;
-    loop {
-        code = match code {
-            [] => return true,
-            // push, and a NOP of four bytes
-            [0x50..=0x57, rest @ ..] | [0x0f, 0x1f, 0x40, _, rest @ ..] => rest,
-            // mov
+/// An instruction in front of the call of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Push,
+    Nop,
+    /// From a register to another one.
+    Move(u8, u8),
+    Unknown,
+}
+
+/// Returns the instructions of code in front of the call of an event.
+fn steps(mut code: &[u8]) -> impl Iterator<Item = Step> + '_ {
+    std::iter::from_fn(move || {
+        let (step, rest) = match code {
+            [] => return None,
+            [0x50..=0x57, rest @ ..] => (Step::Push, rest),
+            [0x0f, 0x1f, 0x40, _, rest @ ..] => (Step::Nop, rest),
             [prefix @ (0x48 | 0x49 | 0x4c | 0x4d), 0x89, registers @ 0xc0..=0xff, rest @ ..] => {
                 let from = registers >> 3 & 7 | prefix << 1 & 8;
                 let to = registers & 7 | prefix << 3 & 8;
-                if written & 1 << from != 0 {
-                    return false;
-                }
-                written |= 1 << to;
-                rest
+                (Step::Move(from, to), rest)
             }
-            _ => return false,
+            _ => (Step::Unknown, &[][..]),
         };
-    }
+        code = rest;
+        Some(step)
+    })
+}
+
+/// Returns the number of words that the sled of an event pushes, by the code in front of its call.
+pub(crate) fn pushed_words(code: &[u8]) -> usize {
+    steps(code).filter(|step| *step == Step::Push).count()
+}
+
+/// Returns whether the code of an event that moves its arguments passes their values. Compilers
+/// move one after another, and LLVM also emits a move from a register that has been overwritten.
+fn keeps_arguments(code: &[u8]) -> bool {
+    let mut written = 0_u16;
+    steps(code).all(|step| match step {
+        Step::Push | Step::Nop => true,
+        Step::Move(from, _) if written & 1 << from != 0 => false,
+        Step::Move(_, to) => {
+            written |= 1 << to;
+            true
+        }
+        Step::Unknown => false,
+    })
 }
 
 /// Returns whether the jump that begins with these bytes is a conditional one.
@@ -337,6 +367,13 @@ mod tests {
             assert_eq!(state(&with(&prepared, 0, 0x90)), None, "{kind:?}");
             assert_eq!(state(&with(&original, kind.call(), 0x90)), None, "{kind:?}");
             assert_eq!(state(&original[..original.len() - 1]), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_pushes_of_an_event_are_counted() {
+        for (kind, words) in [(Kind::CustomEvent, 2), (Kind::TypedEvent, 1)] {
+            assert_eq!(pushed_words(&original(kind)[2..kind.call()]), words, "{kind:?}");
         }
     }
 
