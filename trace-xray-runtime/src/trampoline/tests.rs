@@ -41,7 +41,12 @@ macro_rules! of_tests {
             mov r9, [r13 + 48]
             mov r11, [r13 + 56]
             mov r10, [r13 + 64]
+            push qword ptr [r13 + 584]
+            popfq
             call rbx
+            pushfq
+            pop qword ptr [r12 + 584]
+            cld
             mov [r12], rax
             mov [r12 + 8], rcx
             mov [r12 + 16], rdx
@@ -81,7 +86,13 @@ struct Registers {
     /// rax, rcx, rdx, rsi, rdi, r8, r9, r11, r10.
     general: [u64; 9],
     vectors: [[u8; 64]; 8],
+    flags: u64,
 }
+
+/// The flags of arithmetic instructions, of which the handlers clear some.
+const ARITHMETIC: u64 = 0x8d5;
+/// The flag of descending addresses, which a handler must not get.
+const DESCENDING: u64 = 0x400;
 
 type Function = unsafe extern "C" fn();
 type Run = unsafe extern "C" fn(Function, &Registers, &mut Registers);
@@ -109,14 +120,17 @@ extern "C" {
 /// Checks the trampolines for an entry, an exit, a tail exit, an entry with an argument, and an
 /// event.
 fn check(trampolines: [Function; 5], run: Run, bytes: usize) {
-    let values = Registers {
+    let mut values = Registers {
+        flags: 0,
         general: std::array::from_fn(|number| 0x0101_0101_0101_0101 * (number as u64 + 1)),
         vectors: std::array::from_fn(|number| {
             std::array::from_fn(|byte| (number * 31 + byte) as u8 | 1)
         }),
     };
     for (index, trampoline) in trampolines.into_iter().enumerate() {
-        let mut results = Registers { general: [0; 9], vectors: [[0; 64]; 8] };
+        let is_event = index == 4;
+        values.flags = if is_event { ARITHMETIC | DESCENDING } else { 0 };
+        let mut results = Registers { general: [0; 9], vectors: [[0; 64]; 8], flags: 0 };
         // SAFETY: the handlers change no registers but those that a function may change.
         unsafe { run(trampoline, &values, &mut results) };
         let saves_r10 = matches!(index, 2 | 4);
@@ -124,6 +138,9 @@ fn check(trampolines: [Function; 5], run: Run, bytes: usize) {
         assert_eq!(results.general[..general], values.general[..general], "{index}, {bytes}");
         for (result, value) in results.vectors.iter().zip(&values.vectors) {
             assert_eq!(result[..bytes], value[..bytes], "{index}, {bytes}");
+        }
+        if is_event {
+            assert_eq!(results.flags & (ARITHMETIC | DESCENDING), values.flags, "{bytes}");
         }
     }
 }
