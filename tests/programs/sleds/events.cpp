@@ -36,6 +36,17 @@ FUNCTION void binary(long, long, const char *data, size_t size) {
 // Clang moves the type over the address, and the address over the size: the sled is refused.
 FUNCTION void overwritten(const char *data, size_t size) { __xray_typedevent(7, data, size); }
 
+FUNCTION void throws() { throw 1; }
+
+// The exception has ended `throws` without an exit, at the depth of the event's own call.
+FUNCTION void catches(long, long, const char *data, size_t size) {
+    try {
+        throws();
+    } catch (int) {
+    }
+    __xray_typedevent(43, data, size);
+}
+
 FUNCTION void empty() { __xray_customevent("", 0); }
 
 } // namespace app
@@ -55,9 +66,14 @@ int main() {
     other.join();
     printf("%.1f %.1f\n", sums[0], sums[1]);
     app::binary(0, 0, "\xff\0\xfe", 3);
+    // Longer than a record of the trace format.
     static char large[40000];
     memset(large, 0x80, sizeof large);
-    app::binary(0, 0, large, 1000);
+    app::binary(0, 0, large, sizeof large);
+    static char text[33000];
+    memset(text, 'a', sizeof text);
+    app::binary(0, 0, text, sizeof text);
+    app::catches(0, 0, "caught", 6);
     // Called with any arguments, as far as the compiler knows.
     void (*volatile overwritten)(const char *, size_t) = app::overwritten;
     overwritten("text", 4);

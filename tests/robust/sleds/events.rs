@@ -64,13 +64,33 @@ fn events_whose_arguments_clang_overwrites_are_refused() {
     assert_eq!(provider.named("typed event").count(), 0);
 }
 
+/// An exception ends a function without an exit. The event behind it is not inside of that.
+#[test]
+#[ignore = "requires clang: run .ci/xray"]
+fn functions_that_an_exception_has_ended_end_before_an_event() {
+    for options in [&["-O2"][..], &["-O0"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let program = program(directory.path(), options);
+        let (_directory, log) = recorded_log(&program, &[]);
+        let yaml = llvm_tools::yaml(&log);
+        let is_one =
+            |line: &&str| line.contains("'app::throws()'") || line.ends_with("data: caught }");
+        let lines: Vec<_> = yaml.lines().filter(is_one).collect();
+        let [entry, exit, event] = lines[..] else { panic!("{options:?}: {lines:#?}") };
+        assert!(entry.contains("kind: function-enter,"), "{options:?}: {entry}");
+        assert!(exit.contains("kind: function-exit,"), "{options:?}: {exit}");
+        assert!(event.contains("kind: typed-event,"), "{options:?}: {event}");
+    }
+}
+
 /// Events of functions that are not selected are not recorded.
 #[test]
 #[ignore = "requires clang: run .ci/xray"]
 fn events_belong_to_their_functions() {
     let directory = tempfile::tempdir().unwrap();
     let program = program(directory.path(), &["-O2"]);
-    let recorded = Recorded::of(&program, &["--functions", "app::*,-app::mixed*"], &[]);
+    let functions = "app::*,-app::mixed*,-app::catches*";
+    let recorded = Recorded::of(&program, &["--functions", functions], &[]);
     let provider = recorded.archive.only();
     assert_calls(&recorded.calls(), &[("app::empty()", 1)]);
     assert!(provider.named("custom event").all(|event| event.texts.is_empty()));
@@ -96,43 +116,69 @@ fn events(log: &Path) -> Vec<(Option<u16>, Vec<u8>)> {
     events
 }
 
-fn recorded_log(program: &Path) -> (TempDir, PathBuf) {
+fn recorded_log(program: &Path, options: &[&str]) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let mut record = trace(&["record", "--xray", "--format", "xray", "--functions", "app::*"]);
-    let run = Run::of(record.arg("-o").arg(directory.path()).arg("--").arg(program));
+    record.args(options).arg("-o").arg(directory.path()).arg("--").arg(program);
+    let run = Run::of(&mut record);
     assert_eq!(run.code(), 0, "{run:?}");
     let mut paths = fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().path());
     let log = paths.find(|path| path.extension().is_some_and(|it| it == "xray")).unwrap();
     (directory, log)
 }
 
-/// In a log they are the events that LLVM's runtime would write, for our reader and LLVM's.
-#[test]
-#[ignore = "requires clang: run .ci/xray"]
-fn events_are_events_in_logs() {
-    let directory = tempfile::tempdir().unwrap();
-    let program = program(directory.path(), &["-O2"]);
-    let (_directory, log) = recorded_log(&program);
-    let mut events = events(&log);
-    events.sort();
-    let mut expected = Vec::new();
+/// Returns the events of the program, in order.
+fn expected_events() -> Vec<(Option<u16>, Vec<u8>)> {
+    let mut expected = vec![(Some(43), b"caught".to_vec())];
     for kind in [None, Some(42)] {
         for number in (0..100).flat_map(|number| [number; 2]) {
             expected.push((kind, format!("event {number}").into_bytes()));
         }
     }
     for kind in [None, Some(65_535)] {
-        expected.extend([(kind, vec![0xff, 0, 0xfe]), (kind, vec![0x80; 1000])]);
+        expected.push((kind, vec![0xff, 0, 0xfe]));
+        expected.extend([(kind, vec![0x80; 40_000]), (kind, vec![b'a'; 33_000])]);
     }
     expected.sort();
-    assert_eq!(events, expected);
-    let yaml = llvm_tools::yaml(&log);
-    for number in 0..100 {
-        let data = format!("data: event {number} }}");
-        let of = |kind: &str| {
-            let lines = yaml.lines().filter(|line| line.ends_with(&data));
-            lines.filter(|line| line.contains(kind)).count()
-        };
-        assert_eq!((of("kind: custom-event"), of("kind: typed-event")), (2, 2), "{number}");
+    expected
+}
+
+/// The calls of the program.
+const CALLS: [(&str, u64); 6] = [
+    ("app::mixed(double, double, double, double, long, char const*, unsigned long)", 200),
+    ("app::binary(long, long, char const*, unsigned long)", 3),
+    ("app::overwritten(char const*, unsigned long)", 1),
+    ("app::catches(long, long, char const*, unsigned long)", 1),
+    ("app::throws()", 1),
+    ("app::empty()", 1),
+];
+
+/// In a log they are the events that LLVM's runtime would write, for our reader and LLVM's, whose
+/// tools have the calls, too. In version 1 they have no type.
+#[test]
+#[ignore = "requires clang: run .ci/xray"]
+fn events_are_events_in_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = program(directory.path(), &["-O2"]);
+    for (version, customs, typed) in [("5", 2, 2), ("1", 4, 0)] {
+        let (_directory, log) = recorded_log(&program, &["--log-version", version]);
+        let (mut events, mut expected) = (events(&log), expected_events());
+        if typed == 0 {
+            expected.iter_mut().for_each(|(event_type, _)| *event_type = None);
+            expected.sort();
+        }
+        events.sort();
+        assert!(events == expected, "version {version}: {} events", events.len());
+        let yaml = llvm_tools::yaml(&log);
+        for number in 0..100 {
+            let data = format!("data: event {number} }}");
+            let of = |kind: &str| {
+                let lines = yaml.lines().filter(|line| line.ends_with(&data));
+                lines.filter(|line| line.contains(kind)).count()
+            };
+            let found = (of("kind: custom-event"), of("kind: typed-event"));
+            assert_eq!(found, (customs, typed), "{number}, version {version}");
+        }
+        llvm_tools::check_calls(&log, &CALLS.into(), &format!("version {version}"));
     }
 }
