@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::io::ioctl_fionread;
+use rustix::net::sockopt::set_socket_oobinline;
 use rustix::net::{shutdown, Shutdown};
 use trace_protocol::socket::Socket;
 
@@ -73,9 +74,13 @@ pub(crate) struct ForeignSocket {
 }
 
 impl ForeignSocket {
-    /// Wraps a stream socket.
-    pub(crate) fn stream(socket: Socket, closer: Closer) -> Self {
-        Self { socket: Some(socket), closer, is_stream: true }
+    /// Wraps a stream socket from which nothing is received yet.
+    ///
+    /// Urgent bytes (`MSG_OOB`, Linux 5.15) arrive in order from now on: the kernel would discard
+    /// them otherwise, with their descriptors, in a thread that receives the bytes behind them.
+    pub(crate) fn stream(socket: Socket, closer: Closer) -> io::Result<Self> {
+        set_socket_oobinline(&socket, true)?;
+        Ok(Self { socket: Some(socket), closer, is_stream: true })
     }
 
     /// Wraps a packet socket.
@@ -178,8 +183,11 @@ impl Closer {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{IoSlice, Read, Write};
     use std::os::unix::net::UnixStream;
+
+    use rustix::io::Errno;
+    use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
     use super::*;
 
@@ -224,10 +232,35 @@ mod tests {
             assert!(is_closed(other));
         }
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let ours = ForeignSocket::stream(OwnedFd::from(ours).into(), Closer::default());
+        let ours = ForeignSocket::stream(OwnedFd::from(ours).into(), Closer::default()).unwrap();
         let (one, other) = UnixStream::pair().unwrap();
         Socket::from(OwnedFd::from(theirs)).send(b"x", &[one.as_fd()]).unwrap();
         drop((one, ours));
+        assert!(is_closed(other));
+    }
+
+    /// The kernel neither discards urgent bytes nor closes their descriptors.
+    #[test]
+    fn descriptors_of_urgent_bytes_are_received() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let ours = ForeignSocket::stream(OwnedFd::from(ours).into(), Closer::default()).unwrap();
+        let (one, other) = UnixStream::pair().unwrap();
+        let mut space = [0; rustix::cmsg_space!(ScmRights(1))];
+        let mut descriptors = SendAncillaryBuffer::new(&mut space);
+        let fds = [one.as_fd()];
+        assert!(descriptors.push(SendAncillaryMessage::ScmRights(&fds)));
+        let bytes = [IoSlice::new(b"x")];
+        match sendmsg(&theirs, &bytes, &mut descriptors, SendFlags::OOB) {
+            Err(Errno::OPNOTSUPP) => return eprintln!("skipped: the kernel has no urgent bytes"),
+            sent => assert_eq!(sent, Ok(1)),
+        }
+        (&theirs).write_all(b"yz").unwrap();
+        drop(one);
+        let mut received = Vec::new();
+        while received.iter().map(|(read, _)| read).sum::<usize>() < 3 {
+            received.push(ours.receive(&mut [0; 8]).unwrap());
+        }
+        assert!(received[0].1, "{received:?}");
         assert!(is_closed(other));
     }
 

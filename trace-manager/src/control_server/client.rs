@@ -60,7 +60,7 @@ impl Client {
         let closer = closer(peer.uid);
         Ok(Self {
             peer,
-            socket: ForeignSocket::stream(socket, closer.clone()),
+            socket: ForeignSocket::stream(socket, closer.clone())?,
             closer,
             decoder: Decoder::new(),
             descriptors: Vec::new(),

@@ -107,7 +107,7 @@ impl Connection {
         socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
         let closer = closer(peer.uid);
-        let socket = ForeignSocket::stream(socket, closer.clone());
+        let socket = ForeignSocket::stream(socket, closer.clone())?;
         // Without it, another process may have its pid.
         let process = socket.peer_process()?;
         Ok(Self {

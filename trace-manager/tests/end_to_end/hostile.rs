@@ -1,8 +1,8 @@
 //! Hostile providers beside a correct one.
 
-use std::io::Write;
+use std::io::{IoSlice, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::provider::{Provider, Session};
 use super::*;
 
 use rustix::net::sockopt::set_socket_linger;
+use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use trace_manager::{End, Violation};
 use trace_protocol::buffer::header::HEADER_SIZE;
 use trace_protocol::message::{CategoryInfo, ToManager};
@@ -194,9 +195,29 @@ fn lingering() -> (TcpStream, TcpStream) {
     (ours, theirs)
 }
 
-/// Passes such a socket with a message. Returns its other end. Another thread closes ours, at once:
-/// if the manager has closed its own before, that thread waits, and not the test.
+/// Passes such a socket with a message. Returns its other end.
 fn pass(socket: &Socket, bytes: &[u8]) -> TcpStream {
+    pass_by(|ours| drop(socket.send(bytes, &[ours])))
+}
+
+/// Passes such a socket with a byte that does not wait behind others (`MSG_OOB`, Linux 5.15), and
+/// sends more bytes. Returns its other end.
+fn pass_urgently(bad: &Provider) -> TcpStream {
+    let other = pass_by(|ours| {
+        let (bytes, fds) = ([IoSlice::new(&[0])], [ours]);
+        let mut space = [0; rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&fds)));
+        let _sent = sendmsg(&bad.control, &bytes, &mut ancillary, SendFlags::OOB);
+    });
+    bad.send_bytes(&[0xff; 100_000]);
+    other
+}
+
+/// Has such a socket sent, and returns its other end. Another thread closes ours, at once: if the
+/// manager has closed its own before, that thread waits, and not the test. The manager may have
+/// closed its end of the connection.
+fn pass_by(send: impl FnOnce(BorrowedFd<'_>)) -> TcpStream {
     let (ours, other) = lingering();
     let (ours, is_sent) = (Arc::new(ours), Arc::new(AtomicBool::new(false)));
     let (last, is_sent_there) = (Arc::clone(&ours), Arc::clone(&is_sent));
@@ -206,8 +227,7 @@ fn pass(socket: &Socket, bytes: &[u8]) -> TcpStream {
         }
         drop(last);
     });
-    // The manager may have closed the socket.
-    let _sent = socket.send(bytes, &[ours.as_fd()]);
+    send(ours.as_fd());
     drop(ours);
     is_sent.store(true, Ordering::Release);
     other
@@ -218,7 +238,7 @@ fn pass(socket: &Socket, bytes: &[u8]) -> TcpStream {
 #[test]
 fn descriptors_that_cannot_be_closed_keep_the_manager_from_nothing() {
     let alert = Packet::Alert(AlertName::new("slow").unwrap()).encode();
-    let attacks: [Attack<'_>; 4] = [
+    let attacks: [Attack<'_>; 5] = [
         &|bad, _| vec![pass(&bad.control, &[0])],
         &|_, attacking| vec![pass(&attacking.packets, &alert)],
         &|_, attacking| vec![pass(&attacking.packets, &[])],
@@ -228,6 +248,7 @@ fn descriptors_that_cannot_be_closed_keep_the_manager_from_nothing() {
             bad.send_bytes(&[0xff; 100_000]);
             vec![unread, pass(&bad.control, &[0])]
         },
+        &|bad, _| vec![pass_urgently(bad)],
     ];
     for attack in attacks {
         let mut others = Vec::new();
