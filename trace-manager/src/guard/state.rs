@@ -10,6 +10,7 @@ use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::file::NewFile;
 use trace_protocol::socket::Socket;
 
+use crate::foreign::{Closer, ForeignSocket};
 use crate::ledger::messages::{ArchiveNames, Message, Patterns, Provider, MAX_MESSAGE};
 use crate::ledger::numbers::{provider, session};
 
@@ -31,6 +32,9 @@ pub(super) struct GuardState {
     next_categories: Vec<String>,
     /// The providers that are not completely archived.
     pub(super) providers: BTreeMap<u32, GuardedProvider>,
+    /// What closes the packet sockets of each user: they may have descriptors that the manager did
+    /// not receive.
+    closers: BTreeMap<u32, Closer>,
     pub(super) slots: Vec<SlotReader>,
     /// Offsets in bytes of the clock rates of the other providers in the archive, or in its last
     /// part.
@@ -44,7 +48,7 @@ pub(super) struct GuardedProvider {
     pub(super) buffer: ReadMapping,
     pub(super) ledger: LedgerReader,
     /// The manager's end of its packet socket.
-    pub(super) packets: OwnedFd,
+    pub(super) packets: ForeignSocket,
     /// Whether it does not write to its buffer any more.
     pub(super) has_left: bool,
 }
@@ -114,15 +118,16 @@ impl GuardState {
 }
 
 impl GuardedProvider {
-    /// Maps the memory of a provider. `handles` are its buffer, ledger and packet socket.
-    pub(super) fn new(provider: Provider, handles: Vec<OwnedFd>) -> Option<Self> {
+    /// Maps the memory of a provider. `handles` are its buffer, ledger and packet socket, which
+    /// `closer` closes.
+    pub(super) fn new(provider: Provider, handles: Vec<OwnedFd>, closer: &Closer) -> Option<Self> {
         let [buffer, ledger, packets] = <[OwnedFd; 3]>::try_from(handles).ok()?;
         let size = provider.layout.total_size();
         Some(Self {
             buffer: ReadMapping::map(buffer.as_fd(), size).ok()?,
             ledger: map_ledger(&ledger)?,
             provider,
-            packets,
+            packets: ForeignSocket::packets(packets.into(), closer.clone()),
             has_left: false,
         })
     }
@@ -153,7 +158,9 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
         (Message::Session(names), None) => *state = Some(begin_session(names, handles)?),
         (Message::Join(provider), Some(state)) => {
             let id = provider.identity.id;
-            state.providers.insert(id, GuardedProvider::new(provider, handles)?);
+            let closer = state.closers.entry(provider.identity.uid).or_default();
+            let guarded = GuardedProvider::new(provider, handles, closer)?;
+            state.providers.insert(id, guarded);
         }
         (Message::Slot(size), Some(state)) => {
             let slot = SlotReader::map(handles.first()?.as_fd(), usize::try_from(size).ok()?);
@@ -186,6 +193,7 @@ fn begin_session(names: Option<ArchiveNames>, handles: Vec<OwnedFd>) -> Option<G
         categories: Vec::new(),
         next_categories: Vec::new(),
         providers: BTreeMap::new(),
+        closers: BTreeMap::new(),
         slots: Vec::new(),
         rates: Vec::new(),
     })

@@ -3,11 +3,17 @@
 use super::*;
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
 
 use crate::archive::ArchiveSink;
 use crate::collection::Departure;
 use crate::fixture::provider;
+use crate::foreign::Closer;
 use crate::guard::state::GuardedProvider;
 use crate::ledger::messages::{Message, MAX_MESSAGE};
 use crate::machine::{End, SaveRequest, Violation};
@@ -112,9 +118,30 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
     assert!(matches!(receive().0, Message::Session(Some(_))));
     assert!(matches!(receive().0, Message::Categories(_)));
     let (Message::Join(provider), handles) = receive() else { panic!("no provider") };
-    let offset =
-        GuardedProvider::new(provider, handles).unwrap().rate_offset(&(0..=length)).unwrap();
+    let guarded = GuardedProvider::new(provider, handles, &Closer::default()).unwrap();
+    let offset = guarded.rate_offset(&(0..=length)).unwrap();
     let mut rate = [0; 8];
     archive.read_exact_at(&mut rate, offset).unwrap();
     assert_eq!(u64::from_le_bytes(rate), 0x1234_5678);
+}
+
+/// The last close of a socket with unsent bytes would wait for an hour.
+#[test]
+fn a_descriptor_that_cannot_be_closed_does_not_keep_the_guard_from_completing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut lingering = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let _other = listener.accept().unwrap().0;
+    set_socket_linger(&lingering, Some(Duration::from_secs(3600))).unwrap();
+    lingering.set_nonblocking(true).unwrap();
+    while lingering.write(&[0; 1 << 16]).is_ok() {}
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let (outcome, path, _directory) = manager.die_beside(|socket| {
+        socket.send(&[], &[lingering.as_fd()]).unwrap();
+        // The packet has the last one.
+        drop(lingering);
+    });
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    assert_eq!(read(&path).0, [100]);
 }
