@@ -21,6 +21,10 @@ use trace_protocol::socket::Socket;
 /// are refused.
 const MAX_WAITING: usize = 64;
 
+/// The most sockets of connections of a user that wait to be closed. Beyond, new connections are
+/// refused. Many programs may end at once, whose sockets wait for a moment only.
+const MAX_SOCKETS: usize = 256;
+
 /// A descriptor of a controller, which another thread closes.
 #[derive(Debug)]
 pub(crate) struct ForeignDescriptor {
@@ -35,7 +39,10 @@ pub(crate) struct Closer(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
+    /// Those that programs or controllers passed.
     descriptors: Vec<OwnedFd>,
+    /// Our ends of connections, in which others may be.
+    sockets: Vec<OwnedFd>,
     has_thread: bool,
 }
 
@@ -108,7 +115,7 @@ impl ForeignSocket {
                 return;
             }
         }
-        self.closer.close(socket.into());
+        self.closer.close_socket(socket);
     }
 }
 
@@ -135,6 +142,14 @@ impl Drop for ForeignSocket {
 }
 
 impl Closer {
+    /// Returns one for which as many descriptors wait as may.
+    #[cfg(test)]
+    pub(crate) fn full() -> Self {
+        let null = || std::fs::File::open("/dev/null").unwrap().into();
+        let descriptors = (0..MAX_WAITING).map(|_| null()).collect();
+        Self(Arc::new(Mutex::new(Waiting { descriptors, has_thread: true, ..Waiting::default() })))
+    }
+
     /// Closes a descriptor, soon. If there can be no thread, the next call tries again.
     pub(crate) fn close(&self, descriptor: OwnedFd) {
         let mut waiting = self.waiting();
@@ -142,9 +157,16 @@ impl Closer {
         self.start(&mut waiting);
     }
 
+    /// Closes a socket as [`close`](Self::close) does.
+    fn close_socket(&self, socket: Socket) {
+        let mut waiting = self.waiting();
+        waiting.sockets.push(socket.into());
+        self.start(&mut waiting);
+    }
+
     /// Starts the thread if it does not run, and is needed.
     fn start(&self, waiting: &mut Waiting) {
-        if !waiting.has_thread && !waiting.descriptors.is_empty() {
+        if !waiting.has_thread && !waiting.is_empty() {
             let own = self.clone();
             let thread = thread::Builder::new().name("trace-close".to_owned());
             waiting.has_thread = thread.spawn(move || own.close_all()).is_ok();
@@ -158,9 +180,14 @@ impl Closer {
         waiting.descriptors.len() >= MAX_WAITING
     }
 
+    /// Returns whether there may be further connections of the user.
+    pub(crate) fn accepts(&self) -> bool {
+        !self.is_full() && self.waiting().sockets.len() < MAX_SOCKETS
+    }
+
     /// Returns whether there is another handle or a thread, or descriptors wait.
     pub(crate) fn is_used(&self) -> bool {
-        Arc::strong_count(&self.0) > 1 || !self.waiting().descriptors.is_empty()
+        Arc::strong_count(&self.0) > 1 || !self.waiting().is_empty()
     }
 
     fn close_all(&self) {
@@ -171,13 +198,19 @@ impl Closer {
 
     fn next(&self) -> Option<OwnedFd> {
         let mut waiting = self.waiting();
-        let next = waiting.descriptors.pop();
+        let next = waiting.descriptors.pop().or_else(|| waiting.sockets.pop());
         waiting.has_thread = next.is_some();
         next
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.descriptors.is_empty() && self.sockets.is_empty()
     }
 }
 
@@ -273,5 +306,18 @@ mod tests {
         let read = (&ours).read(&mut [0]);
         assert_eq!(read.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
         drop(taken);
+    }
+
+    /// Many programs may end at once.
+    #[test]
+    fn sockets_of_connections_do_not_count_as_descriptors() {
+        let closer = Closer::full();
+        closer.waiting().descriptors.clear();
+        for number in 0..MAX_SOCKETS {
+            assert!(closer.accepts() && !closer.is_full(), "{number}");
+            let (ours, _) = Socket::packet_pair().unwrap();
+            drop(ForeignSocket::packets(ours, closer.clone()));
+        }
+        assert!(!closer.accepts() && !closer.is_full());
     }
 }

@@ -111,7 +111,7 @@ impl Client {
 
     /// Reads once. Returns whether there were bytes.
     fn read(&mut self, scratch: &mut [u8]) -> Result<bool, Ended> {
-        if self.closer.is_full() {
+        if !self.closer.accepts() {
             return Err(Ended::Violation("descriptors of its user cannot be closed"));
         }
         let read = match self.socket.recv_with_all_fds(scratch, &mut self.descriptors) {

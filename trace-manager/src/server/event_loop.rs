@@ -35,6 +35,9 @@ const ACCEPTS_PER_TURN: usize = 64;
 /// system's limit.
 const LAST_PACKETS: usize = 64 * 64;
 
+/// Why a connection is refused while too many descriptors of its user wait to be closed.
+const DESCRIPTORS_WAIT: &str = "descriptors that programs of its user passed cannot be closed";
+
 /// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handled {
@@ -157,11 +160,12 @@ impl EventLoop {
         let closer = |uid| closers.entry(uid).or_default().clone();
         // A connection that cannot be watched is closed.
         let Ok(connection) = Connection::new(socket, closer) else { return };
-        if connection.closer.is_full() {
-            return;
+        if !connection.closer.accepts() {
+            return self.refuse_connection(connection, DESCRIPTORS_WAIT.to_owned());
         }
         if !self.reserve_connection(connection.peer) {
-            return self.refuse_connection(connection);
+            let reason = self.no_descriptor();
+            return self.refuse_connection(connection, reason);
         }
         let id = self.next_provider;
         let data = Source::Messages(id).data();

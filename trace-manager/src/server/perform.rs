@@ -71,10 +71,8 @@ impl EventLoop {
         }
     }
 
-    /// Refuses a connection for which no file descriptor is left. The reason is sent and kept for
-    /// the summary.
-    pub(super) fn refuse_connection(&mut self, mut connection: Connection) {
-        let reason = self.no_descriptor();
+    /// Refuses a new connection. The reason is sent and kept for the summary.
+    pub(super) fn refuse_connection(&mut self, mut connection: Connection, reason: String) {
         // The socket's buffer is empty, so a message fits.
         let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
         connection.outbox.flush(&connection.socket);

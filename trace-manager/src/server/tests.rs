@@ -18,6 +18,7 @@ use trace_protocol::socket::{Listener, Socket};
 use super::*;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
+use crate::foreign::Closer;
 use crate::ledger::Guard;
 use crate::limits::{Bound, Limits};
 use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, TriggerAction};
@@ -224,6 +225,20 @@ fn the_oldest_unregistered_connection_is_closed_at_the_limit() {
     assert_eq!(first.refusals(), ["more than 2 connections of its user have not registered"]);
     assert_eq!((second.refusals().len(), third.refusals().len()), (0, 0));
     assert_eq!(scene.event_loop.connections.len(), 3);
+}
+
+#[test]
+fn a_program_is_refused_with_a_reason_while_descriptors_of_its_user_wait() {
+    let mut scene = Scene::new(Limits::default());
+    let (_number, ended) = scene.start().unwrap();
+    scene.event_loop.closers.insert(rustix::process::geteuid().as_raw(), Closer::full());
+    let mut refused = scene.connect();
+    let reason = "descriptors that programs of its user passed cannot be closed";
+    assert_eq!(refused.refusals(), [reason]);
+    scene.command(Command::Quit);
+    scene.event_loop.housekeeping(Duration::ZERO);
+    let refused = ended.try_recv().unwrap().refused;
+    assert_eq!(refused.iter().map(|it| it.reason.as_str()).collect::<Vec<_>>(), [reason]);
 }
 
 /// As after a restart of the daemon, when all programs connect at once.
