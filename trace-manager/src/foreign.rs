@@ -102,7 +102,7 @@ impl ForeignSocket {
         let read = self.recv_with_all_fds(buffer, &mut descriptors);
         let has_descriptors = !descriptors.is_empty();
         descriptors.into_iter().for_each(|descriptor| self.closer.close(descriptor));
-        read.map(|read| (read, has_descriptors))
+        read.map(|(read, are_missing)| (read, has_descriptors || are_missing))
     }
 
     /// Closes it, or has it closed: in a packet socket, descriptors can arrive in empty packets,

@@ -135,6 +135,9 @@ pub enum Violation {
     Flood,
     /// It does not read its messages or packets.
     NotReading,
+    /// So many descriptors that programs of its user passed cannot be closed that no more are
+    /// received from its programs.
+    Descriptors,
     /// A daemon has reported the violation.
     Reported {
         /// The violation in words.
@@ -163,6 +166,9 @@ impl fmt::Display for Violation {
             ),
             Self::Flood => write!(f, "sent too many messages or packets"),
             Self::NotReading => write!(f, "does not read its messages"),
+            Self::Descriptors => {
+                write!(f, "is of a user whose programs passed descriptors that cannot be closed")
+            }
             Self::Reported { text, .. } => text.fmt(f),
         }
     }

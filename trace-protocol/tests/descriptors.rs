@@ -64,6 +64,14 @@ fn descriptors_arrive_all_or_none() {
         assert_eq!(open_descriptors(), before);
     }
 
+    limit(limit_that_leaves(2));
+    send_with(&theirs, b"few", &[ours.as_fd(); MAX_FDS]);
+    let mut fds = Vec::new();
+    let received = ours.recv_with_all_fds(&mut [0; 8], &mut fds).unwrap();
+    limit(usual);
+    assert_eq!((received, fds.len()), ((3, true), 2), "the receiver closes those that arrive");
+    drop(fds);
+
     send_with(&theirs, b"all", &[ours.as_fd(); MAX_FDS]);
     assert_eq!(receive(&ours, b"all").len(), MAX_FDS);
     send(&theirs, b"none", SendFlags::empty()).unwrap();

@@ -115,8 +115,9 @@ impl Client {
             return Err(Ended::Violation("descriptors of its user cannot be closed"));
         }
         let read = match self.socket.recv_with_all_fds(scratch, &mut self.descriptors) {
-            Ok(0) => return Err(Ended::Closed),
-            Ok(read) => read,
+            Ok((_, true)) => return Err(Ended::Violation("some of its descriptors are missing")),
+            Ok((0, false)) => return Err(Ended::Closed),
+            Ok((read, false)) => read,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(_) => return Err(Ended::Closed),
         };

@@ -176,6 +176,10 @@ fn ends_and_violations_have_texts() {
         ),
         (Violation::Flood, "sent too many messages or packets"),
         (Violation::NotReading, "does not read its messages"),
+        (
+            Violation::Descriptors,
+            "is of a user whose programs passed descriptors that cannot be closed",
+        ),
     ];
     for (violation, text) in violations {
         assert_eq!(violation.to_string(), text);

@@ -140,6 +140,7 @@ impl Connection {
 
     /// Reads messages once, at most the size of `scratch`.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Result<Received, Violation> {
+        self.check_closer()?;
         let read = match self.socket.receive(scratch) {
             Ok((_, true)) => return Err(DESCRIPTORS),
             Ok((0, false)) => return Ok(Received::Closed),
@@ -157,6 +158,14 @@ impl Connection {
             self.take(message)?;
         }
         Ok(Received::Messages { registered, categories })
+    }
+
+    /// Checks that descriptors can be received: they cannot be closed here.
+    fn check_closer(&self) -> Result<(), Violation> {
+        match self.closer.is_full() {
+            true => Err(Violation::Descriptors),
+            false => Ok(()),
+        }
     }
 
     /// Notes that the provider's categories are requested. Returns false if an earlier request has
@@ -227,6 +236,7 @@ impl Connection {
     /// Reads one packet.
     pub(crate) fn receive_packet(&mut self) -> Result<ReceivedPacket, Violation> {
         let Some(packets) = &self.packets else { return Ok(ReceivedPacket::Nothing) };
+        self.check_closer()?;
         // One byte more than a packet, to detect longer ones.
         let mut bytes = [0; PACKET_SIZE + 1];
         let read = match packets.receive(&mut bytes) {

@@ -102,7 +102,9 @@ impl Socket {
     }
 
     /// Receives like [`recv_with_fds`](Self::recv_with_fds), with all file descriptors that a
-    /// message can have. None is closed here, unless there are more than this process may have.
+    /// message can have. Returns the number of bytes, and whether descriptors are missing: if there
+    /// are more than this process may have, it gets some, and the kernel closes the others. None is
+    /// closed here.
     ///
     /// # Errors
     ///
@@ -111,7 +113,7 @@ impl Socket {
         &self,
         buffer: &mut [u8],
         fds: &mut Vec<OwnedFd>,
-    ) -> io::Result<usize> {
+    ) -> io::Result<(usize, bool)> {
         let mut control: LargestControl = [0; 129];
         retry(|| receive_with(self.fd.as_fd(), buffer, Some(fds), self.flags(), &mut control))
     }

@@ -45,7 +45,7 @@ pub(crate) fn send(
     check(sent).map(|sent| sent as usize)
 }
 
-/// Receives, with at most [`MAX_FDS`] descriptors.
+/// Receives, with at most [`MAX_FDS`] descriptors: all, or none.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -53,17 +53,27 @@ pub(crate) fn receive(
     flags: libc::c_int,
 ) -> io::Result<usize> {
     let mut control: Control = [0; 4];
-    receive_with(socket, buffer, fds, flags, &mut control)
+    let Some(fds) = fds else {
+        return receive_with(socket, buffer, None, flags, &mut control).map(|(read, _)| read);
+    };
+    let before = fds.len();
+    let (read, is_truncated) = receive_with(socket, buffer, Some(fds), flags, &mut control)?;
+    if is_truncated {
+        // It is unknown which descriptors are missing.
+        fds.truncate(before);
+    }
+    Ok(read)
 }
 
-/// Receives, with as many descriptors as `control`, which is zero, has space for.
+/// Receives, with as many descriptors as `control`, which is zero, has space for. Returns the
+/// number of bytes, and whether there were more descriptors.
 pub(crate) fn receive_with(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
     fds: Option<&mut Vec<OwnedFd>>,
     flags: libc::c_int,
     control: &mut [u64],
-) -> io::Result<usize> {
+) -> io::Result<(usize, bool)> {
     let mut part = io_vector(buffer.as_mut_ptr(), buffer.len());
     let mut message = message_header(&mut part);
     if fds.is_some() {
@@ -76,14 +86,9 @@ pub(crate) fn receive_with(
         unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC | flags) };
     let received = check(received)?;
     if let Some(fds) = fds {
-        let before = fds.len();
         take_fds(control, message.msg_controllen as _, fds);
-        if message.msg_flags & libc::MSG_CTRUNC != 0 {
-            // It is unknown which descriptors are missing.
-            fds.truncate(before);
-        }
     }
-    Ok(received as usize)
+    Ok((received as usize, message.msg_flags & libc::MSG_CTRUNC != 0))
 }
 
 /// Returns a control message: `cmsg_len`, then level and type, then the descriptors.

@@ -52,6 +52,19 @@ fn long_names_are_not_kept() {
     assert!(retained <= 2 * MAX_PROVIDER_NAME, "{retained} bytes");
 }
 
+/// The event loop can neither keep nor close the descriptors of what it would receive.
+#[test]
+fn nothing_is_received_while_descriptors_cannot_be_closed() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    let mut connection = Connection::new(ours, |_| Closer::full()).unwrap();
+    let received = send(&mut connection, &theirs, &register("one").encode());
+    assert_eq!(received, Err(Violation::Descriptors));
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    connection.packets = Some(ForeignSocket::packets(ours, Closer::default()));
+    theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
+    assert_eq!(connection.receive_packet(), Err(Violation::Descriptors));
+}
+
 #[test]
 fn garbage_is_a_violation() {
     let (mut connection, theirs) = pair();
