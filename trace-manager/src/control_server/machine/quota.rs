@@ -10,6 +10,7 @@ use super::session::{buffer_size, ControlledSession};
 use super::ControlMachine;
 use crate::archive::MEMORY_LIMIT;
 use crate::control_server::limits::ControlLimits;
+use crate::control_server::triggers::rules;
 use crate::sink::{StreamLease, STREAM_LIMIT};
 
 impl ControlMachine {
@@ -75,10 +76,12 @@ impl ControlMachine {
 }
 
 /// Returns the memory that a session may take, in bytes: that of a buffer, also of the records that
-/// the daemon keeps of it, and of the records that wait for the output.
+/// the daemon keeps of it if the session streams beyond its mode, and of the records that wait for
+/// the output.
 fn memory_of(config: &TraceConfig, limits: &ControlLimits) -> u64 {
     let buffer = buffer_size(config);
-    let kept = if config.shared && config.mode != BufferingMode::Streaming { buffer } else { 0 };
+    let streams = || config.shared || rules(config).iter().any(|it| it.condition.needs_streaming());
+    let kept = if config.mode != BufferingMode::Streaming && streams() { buffer } else { 0 };
     let unwritten = match config.output {
         Output::Descriptor => limits.unwritten,
         Output::Beneath(_) => MEMORY_LIMIT,

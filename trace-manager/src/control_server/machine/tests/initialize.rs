@@ -135,6 +135,12 @@ fn the_memory_of_sessions_and_streams_of_a_user_is_limited() {
         "the buffers, outputs and live streams of user 1000 would take 308281344 bytes of \
                     memory, the limit is 304087040";
     assert_eq!(reason, expected);
+    for rule in ["counter:a/b.c>1:stop", "log:error:stop"] {
+        let rules = vec![rule.to_owned()];
+        let streams = TraceConfig { rules, ..config(circular, false, "b") };
+        let reply = initialize(&mut scene, streams);
+        assert_eq!(general(reply, GeneralError::Quota), expected, "{rule}");
+    }
     let initialized = |name: &str| Some(Reply::Initialized(name.to_owned()));
     assert_eq!(initialize(&mut scene, config(streaming, true, "b")), initialized("b"));
     let follow = FollowRequest { session: "file".to_owned(), categories: Vec::new() };
