@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem::discriminant;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use super::Notice;
 /// The number of notices that can wait for the caller. Alerts use half of it: the notices of their
 /// effects are more important.
 const CAPACITY: usize = 1024;
+
+/// The number of parts that can wait behind a full queue: callers act on each.
+const MOST_PARTS: usize = 64 << 10;
 
 impl Notice {
     /// Returns whether a caller may wait for it. If the queue is full, it replaces the earlier ones
@@ -39,6 +43,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     notices: VecDeque<Notice>,
+    /// The last parts, in order. They are behind all other notices.
+    parts: VecDeque<PathBuf>,
     /// Whether no sender is left.
     is_closed: bool,
     /// Whether the receiver is gone.
@@ -55,6 +61,9 @@ impl Queue {
             Notice::Alert { .. } => CAPACITY / 2,
             _ => CAPACITY,
         };
+        if let Notice::Part { path } = notice {
+            return self.push_part(path);
+        }
         if self.notices.len() >= capacity {
             if !notice.is_kept() {
                 return;
@@ -62,6 +71,27 @@ impl Queue {
             self.notices.retain(|it| discriminant(it) != discriminant(&notice));
         }
         self.notices.push_back(notice);
+    }
+
+    /// Appends a part. If the queue is full, it is behind all others, and later parts are behind
+    /// it.
+    fn push_part(&mut self, path: PathBuf) {
+        if self.notices.len() < CAPACITY && self.parts.is_empty() {
+            return self.notices.push_back(Notice::Part { path });
+        }
+        if self.parts.len() >= MOST_PARTS {
+            self.parts.pop_front();
+        }
+        self.parts.push_back(path);
+    }
+
+    fn pop(&mut self) -> Option<Notice> {
+        let part = |path| Notice::Part { path };
+        self.notices.pop_front().or_else(|| self.parts.pop_front().map(part))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.notices.is_empty() && self.parts.is_empty()
     }
 }
 
@@ -97,7 +127,7 @@ impl NoticeSender {
     }
 
     /// Sends a notice without waiting. If the queue is full, drops it, unless a caller may wait for
-    /// it. Without a receiver, drops it.
+    /// it, or it is a part. Without a receiver, drops it.
     pub(crate) fn send(&self, notice: Notice) {
         let shared = &self.0 .0;
         shared.lock().push(notice);
@@ -110,10 +140,10 @@ impl NoticeReceiver {
     /// and no sender is left.
     pub(crate) fn receive(&self, timeout: Duration) -> Option<Notice> {
         let shared = &self.0;
-        let waits = |queue: &mut Queue| queue.notices.is_empty() && !queue.is_closed;
+        let waits = |queue: &mut Queue| queue.is_empty() && !queue.is_closed;
         let waited = shared.changed.wait_timeout_while(shared.lock(), timeout, waits);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        queue.notices.pop_front()
+        queue.pop()
     }
 
     /// Returns the notices so far.
@@ -133,6 +163,7 @@ impl Drop for NoticeReceiver {
         let mut queue = self.0.lock();
         queue.is_abandoned = true;
         queue.notices.clear();
+        queue.parts.clear();
     }
 }
 
@@ -187,6 +218,34 @@ mod tests {
         let guard = Notice::GuardFailed { reason: "reason".to_owned() };
         let expected = [Notice::Stopped, Notice::StartedAgain, Notice::Started, guard, stopping()];
         assert_eq!((received.len(), &received[1024..]), (1029, &expected[..]));
+    }
+
+    /// Also while other notices fill the queue.
+    #[test]
+    fn no_part_is_lost_and_their_order_stays() {
+        let (notices, receiver) = NoticeSender::new();
+        let part = |number: u32| Notice::Part { path: format!("{number}.fxt").into() };
+        for number in 0..3000 {
+            notices.send(part(number));
+            notices.send(restart(number));
+        }
+        notices.send(Notice::Stopped);
+        let mut received: Vec<_> = receiver.try_iter().take(500).collect();
+        notices.send(part(3000));
+        received.extend(receiver.try_iter());
+        received.retain(|notice| matches!(notice, Notice::Part { .. }));
+        assert!(received.iter().eq((0..=3000).map(part).collect::<Vec<_>>().iter()));
+    }
+
+    #[test]
+    fn the_last_parts_wait_without_a_caller_that_receives() {
+        let (notices, receiver) = NoticeSender::new();
+        let part = |number: usize| Notice::Part { path: number.to_string().into() };
+        let number = CAPACITY + MOST_PARTS + 2;
+        (0..number).for_each(|number| notices.send(part(number)));
+        let received: Vec<_> = receiver.try_iter().collect();
+        assert_eq!(received.len(), CAPACITY + MOST_PARTS);
+        assert_eq!((&received[0], received.last()), (&part(0), Some(&part(number - 1))));
     }
 
     /// The session may go on for a long time.
