@@ -27,6 +27,7 @@ use trace_protocol::words::as_bytes;
 use super::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::choices::Choices;
 use crate::config::SessionConfig;
+use crate::foreign::Closer;
 use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::machine_providers::MachineProviders;
@@ -201,8 +202,13 @@ impl Stage {
         let (ours, theirs) = UnixStream::pair().expect("descriptors are left");
         let socket = Socket::from(OwnedFd::from(theirs));
         socket.set_nonblocking(true);
+        // A connection is refused while sockets of earlier ones wait for a thread.
+        while !self.event_loop.closers.values().all(Closer::accepts) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let id = self.event_loop.next_provider;
         self.event_loop.connect(OwnedFd::from(ours).into());
-        let id = self.event_loop.next_provider - 1;
+        assert!(self.event_loop.connections.contains_key(&id), "the loop refuses a connection");
         Peer { id, socket, buffer: None, packets: None, wraps: 0 }
     }
 
