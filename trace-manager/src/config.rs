@@ -230,12 +230,12 @@ impl SessionConfig {
             || self.rules.iter().any(|rule| rule.actions.snapshot)
     }
 
-    /// Returns the size in bytes of the copy of a buffer for a snapshot of a trigger; 0 if there
-    /// are none, or if buffers are read while they are recorded.
+    /// Returns the size in bytes of the copy of a full buffer for a snapshot of a trigger, without
+    /// its durable records; 0 if there are none, or if buffers are read while they are recorded.
     pub(crate) fn copied_size(&self) -> usize {
         let copies = self.takes_snapshots() && self.provider_mode() != BufferingMode::Streaming;
-        let size = if copies { self.buffer_size } else { 0 };
-        usize::try_from(size).unwrap_or(usize::MAX)
+        let layout = copies.then(|| self.layout(0).ok()).flatten();
+        layout.map_or(0, |it| it.rolling_buffers() * it.rolling_size())
     }
 
     pub(crate) fn provider_config(&self) -> ProviderConfig {
@@ -366,6 +366,20 @@ mod tests {
         };
         assert!(!with(&[]) && !with(&[TriggerAction::Stop]));
         assert!(with(&[TriggerAction::Stop, TriggerAction::Snapshot]));
+    }
+
+    /// As the first copy of a full buffer.
+    #[test]
+    fn the_copied_size_is_that_of_the_rolling_buffers() {
+        let size = |mode, buffer_size, action| {
+            let triggers = vec![Trigger { alert: "a".into(), action }];
+            SessionConfig { mode, buffer_size, triggers, ..SessionConfig::default() }.copied_size()
+        };
+        use {BufferingMode::*, TriggerAction::*};
+        assert_eq!(size(Circular, 16 << 20, Snapshot), (8 * 1900) << 10);
+        assert!(size(Oneshot, 4 << 20, Snapshot) < 4 << 20);
+        assert_eq!(size(Streaming, 16 << 20, Snapshot), 0);
+        assert_eq!(size(Circular, 16 << 20, Stop), 0);
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Snapshots {
         let builder = thread::Builder::new().name("trace-snapshot".to_owned());
         let thread = builder.spawn(move || {
             lower_priority();
-            prepare_spare_pages(copied);
+            let _prepared = prepare_spare_pages(copied);
             work(&to_do, &done, &waker, &notices, &limits)
         })?;
         Ok(Self { jobs, finished, thread })
@@ -158,7 +158,7 @@ fn work(
             }
         }
     }
-    // Copies of further snapshots would have used it.
+    // Copies of further snapshots of this session would have used it.
     free_spare_pages();
     all
 }

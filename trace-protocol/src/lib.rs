@@ -25,7 +25,9 @@ mod sync;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use sys::pages::{free_spares as free_spare_pages, prepare_spare as prepare_spare_pages};
+pub use sys::pages::{
+    free_spares as free_spare_pages, prepare_spare as prepare_spare_pages, PreparedPages,
+};
 pub use sys::{counter, slices, thread_id};
 
 #[cfg(not(target_endian = "little"))]

@@ -18,7 +18,7 @@ pub(crate) const LEAST: usize = (4 << 20) / 8;
 /// The most bytes of mappings that wait to be used again.
 const SPARE: usize = 66 << 20;
 
-static SPARES: Mutex<Spares> = Mutex::new(Spares(Vec::new()));
+static SPARES: Mutex<Spares> = Mutex::new(Spares::new());
 
 /// Private memory of words, with large pages where the system permits them. The words are zero, or
 /// those of an earlier use.
@@ -49,9 +49,18 @@ unsafe impl Sync for Pages {}
 // SAFETY: as for `Pages`.
 unsafe impl Send for Mapping {}
 
-/// Mappings that wait to be used again, the oldest first.
+/// Mappings that wait to be used again.
 #[derive(Debug)]
-struct Spares(Vec<Mapping>);
+struct Spares {
+    /// The oldest first.
+    mappings: Vec<Mapping>,
+    /// The number of [`PreparedPages`].
+    users: usize,
+}
+
+/// Memory that is prepared for copies. While there is any, spare memory is not freed.
+#[derive(Debug)]
+pub struct PreparedPages(());
 
 impl Pages {
     /// Returns memory for this many words.
@@ -108,51 +117,75 @@ fn try_spares() -> Option<MutexGuard<'static, Spares>> {
 }
 
 /// Prepares memory for a copy of this many bytes, whose pages are present: the first copy then has
-/// no page fault. Has no effect if copies of this size have no pages of their own, or there is no
+/// no page fault. Returns `None` if copies of this size have no pages of their own, or there is no
 /// memory.
-pub fn prepare_spare(bytes: usize) {
+pub fn prepare_spare(bytes: usize) -> Option<PreparedPages> {
     if bytes / 8 < LEAST || bytes > SPARE - LARGE {
-        return;
+        return None;
     }
-    let capacity = (bytes / 8).next_multiple_of(LARGE / 8);
-    let Ok(mapping) = Mapping::new(capacity) else { return };
+    let mapping = Mapping::new((bytes / 8).next_multiple_of(LARGE / 8)).ok()?;
     mapping.populate();
-    let mut spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut spares = spares();
+    spares.users += 1;
     let beyond = spares.keep(mapping, SPARE);
     drop(spares);
     // Outside of the lock.
     drop(beyond);
+    Some(PreparedPages(()))
 }
 
-/// Frees the memory of copies that waits to be used again.
+/// Frees the memory of copies that waits to be used again, unless some is prepared for others.
 pub fn free_spares() {
-    let spares = std::mem::take(&mut SPARES.lock().unwrap_or_else(PoisonError::into_inner).0);
+    let unused = spares().take_unused();
     // Outside of the lock.
-    drop(spares);
+    drop(unused);
+}
+
+impl Drop for PreparedPages {
+    fn drop(&mut self) {
+        spares().users -= 1;
+        free_spares();
+    }
+}
+
+fn spares() -> MutexGuard<'static, Spares> {
+    SPARES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Spares {
+    const fn new() -> Self {
+        Self { mappings: Vec::new(), users: 0 }
+    }
+
+    /// Removes and returns all mappings if nobody has prepared any.
+    fn take_unused(&mut self) -> Vec<Mapping> {
+        match self.users {
+            0 => std::mem::take(&mut self.mappings),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns and removes the smallest mapping that has space for this many words, unless it is
     /// more than twice as large.
     fn take(&mut self, length: usize) -> Option<Mapping> {
         let fits =
             |mapping: &Mapping| (length..=length.saturating_mul(2)).contains(&mapping.capacity);
-        let fitting = self.0.iter().enumerate().filter(|(_, mapping)| fits(mapping));
+        let fitting = self.mappings.iter().enumerate().filter(|(_, mapping)| fits(mapping));
         let (index, _) = fitting.min_by_key(|(_, mapping)| mapping.capacity)?;
-        Some(self.0.remove(index))
+        Some(self.mappings.remove(index))
     }
 
     /// Adds a mapping. Returns and removes the oldest ones beyond `limit` bytes.
     fn keep(&mut self, mapping: Mapping, limit: usize) -> Vec<Mapping> {
-        self.0.push(mapping);
-        let mut bytes: usize = self.0.iter().map(|mapping| mapping.mapped).sum();
+        self.mappings.push(mapping);
+        let mut bytes: usize = self.mappings.iter().map(|mapping| mapping.mapped).sum();
         let is_beyond = |mapping: &&Mapping| {
             let is_beyond = bytes > limit;
             bytes -= if is_beyond { mapping.mapped } else { 0 };
             is_beyond
         };
-        let number = self.0.iter().take_while(is_beyond).count();
-        self.0.drain(..number).collect()
+        let number = self.mappings.iter().take_while(is_beyond).count();
+        self.mappings.drain(..number).collect()
     }
 }
 
@@ -287,7 +320,7 @@ mod tests {
 
     #[test]
     fn mappings_are_used_again_up_to_a_limit() {
-        let mut spares = Spares(Vec::new());
+        let mut spares = Spares::new();
         let [small, medium, large] =
             [1 << 10, 1 << 18, 1 << 19].map(|it| Mapping::new(it).unwrap());
         let all = small.mapped + medium.mapped + large.mapped;
@@ -302,7 +335,27 @@ mod tests {
         assert!(spares.take(1 << 17).is_none(), "it is taken");
         let removed = spares.keep(medium, all - 1);
         assert_eq!(removed.iter().map(|it| it.start).collect::<Vec<_>>(), [starts[2]]);
-        assert_eq!(spares.0.len(), 2);
+        assert_eq!(spares.mappings.len(), 2);
+    }
+
+    /// The end of another session must not free what this one has prepared.
+    #[test]
+    fn prepared_memory_stays_until_nobody_needs_it() {
+        let mut spares = Spares::new();
+        spares.users = 1;
+        assert!(spares.keep(Mapping::new(1 << 18).unwrap(), SPARE).is_empty());
+        assert!(spares.take_unused().is_empty());
+        assert!(spares.take(1 << 18).is_some(), "it is still there");
+        assert!(spares.keep(Mapping::new(1 << 18).unwrap(), SPARE).is_empty());
+        spares.users = 0;
+        assert_eq!((spares.take_unused().len(), spares.mappings.len()), (1, 0));
+    }
+
+    #[test]
+    fn memory_is_prepared_for_copies_that_have_pages_of_their_own() {
+        assert!(prepare_spare(LEAST * 8 - 8).is_none());
+        assert!(prepare_spare(LEAST * 8).is_some());
+        assert!(prepare_spare(SPARE).is_none());
     }
 
     /// Other tests may use the mapping meanwhile.
@@ -319,12 +372,12 @@ mod tests {
 
     #[test]
     fn copies_do_not_wait_for_a_thread_that_has_the_lock() {
-        let spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = spares.0.len();
+        let spares = spares();
+        let number = spares.mappings.len();
         let mut pages = Pages::new(1 << 18).unwrap();
         pages.words_mut().fill(1);
         drop(pages);
-        assert_eq!(spares.0.len(), number);
+        assert_eq!(spares.mappings.len(), number);
     }
 
     #[test]
