@@ -92,6 +92,12 @@ impl CategoryFilter {
         }
     }
 
+    /// Returns the number of losses that are left out and that a provider has not reported so far.
+    pub(crate) fn earlier(&self, provider: u32) -> u64 {
+        let earlier = self.providers.get(&provider).and_then(|state| state.earlier.as_ref());
+        earlier.map_or(0, EarlierReports::total)
+    }
+
     /// Starts to filter the records of a provider that has recorded `durable` records, of which all
     /// passed so far. Their counts are `counts`.
     pub(crate) fn add_late(
@@ -266,7 +272,7 @@ fn select(
 fn take_earlier(provider: &mut Provider, record: &[u64]) -> Change {
     let Some(earlier) = &mut provider.earlier else { return Change::None };
     let change = earlier.take(record);
-    if change != Change::None && earlier.is_empty() {
+    if change != Change::None && earlier.total() == 0 {
         provider.earlier = None;
     }
     change

@@ -342,9 +342,15 @@ impl Recording {
         let selected = self.selection.select(&records);
         self.conditions.records(selected.provider, selected.words());
         self.outputs.stream(&selected);
+        self.expect_earlier(selected.provider);
         for records in self.retention.accept(selected) {
             self.outputs.keep(&records);
         }
+    }
+
+    /// Has the next records of a provider limited without the losses from before the session.
+    fn expect_earlier(&mut self, provider: u32) {
+        self.retention.expect_earlier(provider, self.selection.earlier(provider));
     }
 
     /// Notes that a provider has left its buffer, into which it has recorded until `until`, in its

@@ -39,9 +39,20 @@ struct Retained {
     words: usize,
     /// Strings, threads and objects of blocks that were removed, in circular mode.
     metadata: Vec<u64>,
-    blocks: VecDeque<Records>,
+    blocks: VecDeque<Block>,
     limited: Limited,
-    /// The losses that earlier records report, which are passed on or counted as `limited`.
+    /// The losses that earlier records report, which are passed on or counted as `limited`, and
+    /// those from before the session.
+    reported: u64,
+    /// The losses from before the session that no record has reported so far.
+    earlier: u64,
+}
+
+/// Retained records.
+#[derive(Debug)]
+struct Block {
+    records: Records,
+    /// The losses that these and earlier records report, and those from before the session.
     reported: u64,
 }
 
@@ -95,6 +106,14 @@ impl Retention {
         }
     }
 
+    /// Notes how many losses from before the session no record of a provider has reported so far.
+    /// Called before its next records: threads report them in any order, also behind later losses.
+    pub(crate) fn expect_earlier(&mut self, provider: u32, number: u64) {
+        if let Some(retained) = self.providers.get_mut(&provider) {
+            retained.earlier = number;
+        }
+    }
+
     /// Counts the words of a buffer that kept the limit itself.
     pub(crate) fn charge(&mut self, connection: ProviderId, words: usize) {
         if self.mode == BufferingMode::Oneshot {
@@ -141,10 +160,10 @@ impl Retention {
         let mut words: Vec<u64> = last.get(..SECTION).unwrap_or_default().to_vec();
         words.extend(&retained.metadata);
         for block in &retained.blocks {
-            words.extend_from_slice(block.words());
+            words.extend_from_slice(block.records.words());
         }
         words.extend_from_slice(last.get(SECTION..).unwrap_or_default());
-        let slots = retained.blocks.into_iter().flat_map(|block| block.slots).collect();
+        let slots = retained.blocks.into_iter().flat_map(|block| block.records.slots).collect();
         Last { words, slots, limited: retained.limited }
     }
 
@@ -171,7 +190,7 @@ impl Retention {
             let mut words = Records::begin(&self.spares, *id);
             words.extend(&retained.metadata);
             for block in &retained.blocks {
-                words.extend_from_slice(block.words());
+                words.extend_from_slice(block.records.words());
             }
             (*id, self.spares.share(words))
         };
@@ -190,7 +209,7 @@ impl Retained {
         limit: usize,
     ) -> Option<Vec<u64>> {
         let block = words.len().saturating_sub(SECTION);
-        let reports = self.count_reports(reported);
+        let reports = self.count_reports(reported.saturating_add(self.earlier));
         if used.saturating_add(block) <= limit {
             *used += block;
             return None;
@@ -243,7 +262,8 @@ impl Retained {
     /// Adds a block. Returns the oldest blocks beyond the limit, without words.
     fn push(&mut self, records: Records, limit: usize, spares: &Spares) -> Vec<Records> {
         self.words += records.words().len();
-        self.blocks.push_back(records);
+        let reported = records.reported.saturating_add(self.earlier);
+        self.blocks.push_back(Block { records, reported });
         let mut removed = Vec::new();
         while self.words > limit && self.blocks.len() > 1 {
             let Some(oldest) = self.remove_oldest(limit, spares) else { break };
@@ -254,10 +274,10 @@ impl Retained {
 
     /// Removes the oldest block but for its metadata. Returns it without words.
     fn remove_oldest(&mut self, limit: usize, spares: &Spares) -> Option<Records> {
-        let oldest = self.blocks.pop_front()?;
+        let Block { records: oldest, reported } = self.blocks.pop_front()?;
         self.words -= oldest.words().len();
         self.limited.overwritten += 1;
-        self.limited.unreported += self.count_reports(oldest.reported);
+        self.limited.unreported += self.count_reports(reported);
         // Objects in events are not bounded by the durable buffer, so they are limited too.
         for record in split_records(&oldest.words).filter(|record| is_metadata(record)) {
             let is_string = record

@@ -72,9 +72,9 @@ impl EarlierReports {
         }
     }
 
-    /// Returns whether all of them are reported.
-    pub(super) fn is_empty(&self) -> bool {
-        self.losses.total() == 0
+    /// Returns the number of those that are not reported.
+    pub(super) fn total(&self) -> u64 {
+        self.losses.total()
     }
 
     /// Takes the losses out that a record reports.

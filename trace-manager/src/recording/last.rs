@@ -75,6 +75,7 @@ impl Recording {
         let records = self.selection.select(&records);
         let is_streamed = is_limited && self.outputs.followers() > 0;
         let streamed = is_streamed.then(|| records.words.to_vec());
+        self.expect_earlier(provider);
         (self.retention.finish(provider, &records.words, reported), streamed)
     }
 }

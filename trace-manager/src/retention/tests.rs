@@ -115,6 +115,20 @@ fn losses_that_left_out_records_report_are_not_told() {
     }
 }
 
+/// A thread may report losses from before the session behind those of another thread.
+#[test]
+fn losses_count_while_earlier_ones_are_not_reported() {
+    let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
+    let mut retention =
+        Retention::new(BufferingMode::Circular, EVENT as u64 * 8, Spares::default());
+    retention.add(1, 7, BufferingMode::Streaming, 5, None);
+    retention.expect_earlier(7, 5);
+    assert!(retention.accept(reporting(1, 3)).is_empty());
+    retention.expect_earlier(7, 0);
+    assert_eq!(retention.accept(reporting(2, 8)).len(), 1, "the block that reports 3 is removed");
+    assert_eq!(retention.finish(7, &last(), 8).limited.unreported, 3);
+}
+
 /// A block that is larger than the limit is kept.
 #[test]
 fn the_newest_block_is_always_kept() {
