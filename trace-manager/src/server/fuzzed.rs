@@ -232,22 +232,34 @@ impl Stage {
         self.event_loop.housekeeping(Duration::ZERO);
     }
 
-    /// Closes all connections, and waits until the loop has collected what they left.
+    /// Closes all connections, and waits until the loop has noticed that and collected what they
+    /// left.
     fn disconnect(&mut self, peers: Vec<Peer>) {
         let ids = Vec::from_iter(peers.iter().map(|peer| peer.id));
         drop(peers);
-        ids.into_iter().for_each(|id| self.event_loop.read_messages(id));
         let deadline = Instant::now() + PATIENCE;
-        while self.event_loop.collection.as_ref().is_some_and(|it| it.outstanding() != 0) {
-            assert!(Instant::now() < deadline, "the last records are not collected");
+        while let Some(left) = self.left() {
+            assert!(Instant::now() < deadline, "there are still {left}");
+            ids.iter().for_each(|id| self.event_loop.read_messages(*id));
             self.event_loop.housekeeping(Duration::ZERO);
             std::thread::yield_now();
         }
     }
 
+    /// Returns what the loop still has of programs.
+    fn left(&self) -> Option<&'static str> {
+        let EventLoop { connections, admission, collection, .. } = &self.event_loop;
+        let outstanding = collection.as_ref().map_or(0, |it| it.outstanding());
+        match (connections.len(), admission.pending.len(), outstanding) {
+            (0, 0, 0) => None,
+            (0, 0, _) => Some("records to collect"),
+            (0, ..) => Some("programs that wait for memory"),
+            _ => Some("connections"),
+        }
+    }
+
     fn check(&self) {
-        let EventLoop { connections, admission, collection, coordinator, .. } = &self.event_loop;
-        assert!(connections.is_empty() && admission.pending.is_empty(), "all have gone");
+        let EventLoop { admission, collection, coordinator, .. } = &self.event_loop;
         assert_eq!((admission.providers.total(), admission.messages.total()), (0, 0));
         for Session { number, .. } in &self.sessions {
             let providers = collection.iter().flat_map(|it| it.of_session(*number));
