@@ -11,6 +11,7 @@ use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::set_socket_oobinline;
@@ -24,6 +25,9 @@ const MAX_WAITING: usize = 64;
 /// The most sockets of connections of a user that wait to be closed. Beyond, new connections are
 /// refused. Many programs may end at once, whose sockets wait for a moment only.
 const MAX_SOCKETS: usize = 256;
+
+/// The time until a thread that could not be started is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// A descriptor of a controller, which another thread closes.
 #[derive(Debug)]
@@ -150,7 +154,8 @@ impl Closer {
         Self(Arc::new(Mutex::new(Waiting { descriptors, has_thread: true, ..Waiting::default() })))
     }
 
-    /// Closes a descriptor, soon. If there can be no thread, the next call tries again.
+    /// Closes a descriptor, soon. If there can be no thread, the next call tries again, and so does
+    /// [`retry`].
     pub(crate) fn close(&self, descriptor: OwnedFd) {
         let mut waiting = self.waiting();
         waiting.descriptors.push(descriptor);
@@ -171,6 +176,13 @@ impl Closer {
             let thread = thread::Builder::new().name("trace-close".to_owned());
             waiting.has_thread = thread.spawn(move || own.close_all()).is_ok();
         }
+    }
+
+    /// Starts the thread if it is needed and there could be none. Returns whether there is none yet.
+    fn lacks_thread(&self) -> bool {
+        let mut waiting = self.waiting();
+        self.start(&mut waiting);
+        !waiting.has_thread && !waiting.is_empty()
     }
 
     /// Returns whether so many descriptors wait that no further ones may be taken.
@@ -206,6 +218,13 @@ impl Closer {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Starts the threads that are needed and could not be started. Returns the time after which to call
+/// it again, if one is still missing.
+pub(crate) fn retry<'a>(closers: impl Iterator<Item = &'a Closer>) -> Option<Duration> {
+    let lacking = closers.filter(|closer| closer.lacks_thread()).count();
+    (lacking > 0).then_some(RETRY)
 }
 
 impl Waiting {

@@ -30,7 +30,7 @@ use super::served::ServedSession;
 use super::shared::{Message, Shared};
 use super::triggers::AllCommands;
 use super::{follow, recorder, snapshot, ControlSettings};
-use crate::foreign::Closer;
+use crate::foreign::{self, Closer};
 use crate::machine::Time;
 use crate::manager::Manager;
 use crate::wait::milliseconds;
@@ -184,7 +184,8 @@ impl ControlLoop {
         if self.clients.values().any(|client| client.has_more) {
             return 0;
         }
-        let shortest = [deadline, accept, closing].into_iter().flatten().min();
+        let closers = foreign::retry(self.closers.values());
+        let shortest = [deadline, accept, closing, closers].into_iter().flatten().min();
         milliseconds(shortest)
     }
 

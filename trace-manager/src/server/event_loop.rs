@@ -15,6 +15,7 @@ use super::connection::{Connection, Received, ReceivedPacket};
 use super::source::Source;
 use super::state::EventLoop;
 use crate::collection::Collection;
+use crate::foreign;
 use crate::machine::{Input, ProviderId, Time, TraceeEvent};
 use crate::wait::milliseconds;
 
@@ -123,8 +124,9 @@ impl EventLoop {
         let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
         let query = self.category_queries.values().map(CategoriesQuery::deadline).min();
         let query = query.map(|at| at.saturating_duration_since(now));
-        let shortest =
-            [deadline, progress, accept, register, buffer, query].into_iter().flatten().min();
+        let closers = foreign::retry(self.closers.values());
+        let waits = [deadline, progress, accept, register, buffer, query, closers];
+        let shortest = waits.into_iter().flatten().min();
         milliseconds(shortest)
     }
 
