@@ -178,7 +178,8 @@ impl Closer {
         }
     }
 
-    /// Starts the thread if it is needed and there could be none. Returns whether there is none yet.
+    /// Starts the thread if it is needed and there could be none. Returns whether there is none
+    /// yet.
     fn lacks_thread(&self) -> bool {
         let mut waiting = self.waiting();
         self.start(&mut waiting);
@@ -220,8 +221,8 @@ impl Closer {
     }
 }
 
-/// Starts the threads that are needed and could not be started. Returns the time after which to call
-/// it again, if one is still missing.
+/// Starts the threads that are needed and could not be started. Returns the time after which to
+/// call it again, if one is still missing.
 pub(crate) fn retry<'a>(closers: impl Iterator<Item = &'a Closer>) -> Option<Duration> {
     let lacking = closers.filter(|closer| closer.lacks_thread()).count();
     (lacking > 0).then_some(RETRY)
