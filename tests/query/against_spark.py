@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import against_duckdb
-from against_store import LARGE, QUERIES, Store
+from against_store import HOSTS, LARGE, QUERIES, Store
 from archives import Archive
 from program import Query, Row, differences
 from pyspark.sql import SparkSession
@@ -77,8 +77,14 @@ def checks(query: Query, archives: list[Archive], work: Path) -> Iterator[Check]
         spark.table(table, files, str(Path(store.name) / table))
     texts = {name: text for name, text in (against_duckdb.QUERIES | QUERIES).items() if "{key}" not in text}
     texts = {name: text for name, text in texts.items() if all(table in tables for table in TABLE.findall(text))}
-    yield from compared("a store", spark, texts, store.results(list(texts.values())))
+    yield from compared("a store", spark, texts, [[as_spark(row) for row in rows] for rows in store.results(list(texts.values()))])
     spark.session.stop()
+
+
+def as_spark(row: Row) -> Row:
+    """Returns a row with the hosts as Spark reads them: each escaped byte in the name of a directory is a character."""
+    names = {host: host.encode().decode("latin-1") for host in HOSTS}
+    return [names.get(value, value) if isinstance(value, str) else value for value in row]
 
 
 def compared(what: str, spark: Spark, texts: dict[str, str], found: list[list[Row]]) -> Iterator[Check]:
