@@ -30,7 +30,11 @@ TEXTS = {
     "functions": """
         select name, arg(args, 'hop'), extract_arg(id, 'hop'), to_realtime(start_ns), to_monotonic(start_ns), glob('*e*', name),
             overlap_ns(start_ns, dur_ns, trace_start(), 1000000000000000) from spans""",
-    "values of a key": "select key, value_type, extract_arg(arg_set_id, key) from args join slice using (arg_set_id)",
+    # The function reads the arguments of each of its rows.
+    "values of a key": """
+        select key, value_type, extract_arg(arg_set_id, key) from args
+        where arg_set_id in (select min(arg_set_id) from slice group by name)
+    """,
     "overlaps": """
         select a.name, b.name, count(*), sum(overlap_ns(a.start_ns, a.dur_ns, b.start_ns, b.dur_ns)) from spans a join spans b
         on a.archive = b.archive and a.thread_id = b.thread_id and overlaps(a.start_ns, a.dur_ns, b.start_ns, b.dur_ns) and a.id < b.id
