@@ -117,7 +117,7 @@ fn a_program_does_not_name_the_functions_of_a_recording() {
         let right = place.run(&[arguments, &["--instr-map", "app.map"]].concat());
         assert!(!right.stderr.contains("names may be wrong"), "{right:?}");
     }
-    // The map of another log is told by its id, beside the log and as an option.
+    // The map of another log is reported, beside the log and as an option: it has another id.
     place.put("other.fxt", &crate::harness::good()[..]);
     place.put("llvm.xray", &log());
     for (from, to) in [("llvm.xray", "again.fxt"), ("again.fxt", "again.xray")] {
