@@ -41,6 +41,10 @@ struct Entry {
     change: Change,
     /// The state after the change.
     state: Option<State>,
+    /// The writers of the changes from the last whole state on, in an entry with the whole state:
+    /// the changes that it includes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    writers: Vec<String>,
 }
 
 /// The versions of an entry, which are read before the rest.
@@ -59,6 +63,14 @@ pub struct Numbered {
     pub state: State,
 }
 
+/// The newest state, with what the next change needs to know.
+#[derive(Default)]
+struct Newest {
+    numbered: Numbered,
+    /// The writers of the changes that were read.
+    writers: Vec<String>,
+}
+
 /// Returns the time since 1970 in nanoseconds.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -71,6 +83,10 @@ pub(crate) fn now() -> i64 {
 ///
 /// The store cannot be read, a change is damaged, or another version of this program wrote it.
 pub async fn newest(store: &Store) -> Result<Numbered> {
+    Ok(newest_with_writers(store).await?.numbered)
+}
+
+async fn newest_with_writers(store: &Store) -> Result<Newest> {
     match read_newest(store).await {
         // A cleaner may have deleted it after it was listed.
         Err(error) if error.is::<Missing>() => read_newest(store).await,
@@ -78,11 +94,11 @@ pub async fn newest(store: &Store) -> Result<Numbered> {
     }
 }
 
-async fn read_newest(store: &Store) -> Result<Numbered> {
+async fn read_newest(store: &Store) -> Result<Newest> {
     let numbers = numbers(store).await?;
     match numbers.last().copied() {
         Some(last) => read_until(store, &numbers, last).await,
-        None => Ok(Numbered::default()),
+        None => Ok(Newest::default()),
     }
 }
 
@@ -93,11 +109,11 @@ async fn read_newest(store: &Store) -> Result<Numbered> {
 /// As [`newest`], or the change does not exist.
 pub(crate) async fn at(store: &Store, number: u64) -> Result<Numbered> {
     let numbers = numbers(store).await?;
-    read_until(store, &numbers, number).await
+    Ok(read_until(store, &numbers, number).await?.numbered)
 }
 
 /// Returns the state after the change `last`. `numbers` are those of all changes.
-async fn read_until(store: &Store, numbers: &[u64], last: u64) -> Result<Numbered> {
+async fn read_until(store: &Store, numbers: &[u64], last: u64) -> Result<Newest> {
     let first = last - last % WHOLE;
     if let Some(missing) = (first.max(1)..=last).find(|n| numbers.binary_search(n).is_err()) {
         let name = store.name_of(path(missing).as_ref());
@@ -105,7 +121,7 @@ async fn read_until(store: &Store, numbers: &[u64], last: u64) -> Result<Numbere
     }
     let reads = (first.max(1)..=last).map(|number| read(store, number));
     let mut entries = futures::stream::iter(reads).buffered(READS);
-    let (mut state, mut is_first) = (State::default(), true);
+    let (mut state, mut writers, mut is_first) = (State::default(), Vec::new(), true);
     while let Some(entry) = entries.try_next().await? {
         match entry.state {
             Some(whole) => state = whole,
@@ -114,9 +130,10 @@ async fn read_until(store: &Store, numbers: &[u64], last: u64) -> Result<Numbere
             }
             None => state.apply(&entry.change, entry.written_ns),
         }
+        writers.push(entry.writer);
         is_first = false;
     }
-    Ok(Numbered { number: last, state })
+    Ok(Newest { numbered: Numbered { number: last, state }, writers })
 }
 
 /// Returns the newest state of a store that has one.
@@ -133,7 +150,8 @@ pub async fn existing(store: &Store) -> Result<Numbered> {
 }
 
 /// Writes the change that `make` returns for the newest state, or nothing if it returns `None`. If
-/// another writer is faster, `make` gets the state after that one's change. In a folder, the new
+/// another writer is faster, `make` gets the state after that one's change, also if the change of
+/// the other writer was deleted since, because a later one has the whole state. In a folder, the new
 /// files are written to the disk before, and the change after. Returns the number of the change.
 ///
 /// # Errors
@@ -146,7 +164,8 @@ pub async fn commit(
 ) -> Result<Option<u64>> {
     let writer = writer();
     loop {
-        let Numbered { number, mut state } = newest(store).await?;
+        let Newest { numbered: Numbered { number, mut state }, writers } =
+            newest_with_writers(store).await?;
         let Some(change) = make(&state)? else { return Ok(None) };
         // Nothing that a change names may be lost while the change is kept.
         store.sync(change.files.iter().map(|file| file.path.clone())).await?;
@@ -159,6 +178,7 @@ pub async fn commit(
             writer: writer.clone(),
             change,
             state: (number % WHOLE == 0).then_some(state),
+            writers: if number % WHOLE == 0 { writers } else { Vec::new() },
         };
         let bytes = serde_json::to_vec(&entry).context("cannot write the change as JSON")?;
         let (path, bytes) = (path(number), Bytes::from(bytes));
@@ -166,10 +186,28 @@ pub async fn commit(
         if is_created && number == 1 {
             refuse_replacement(store, &path, bytes).await?;
         }
-        if is_created || read(store, number).await?.writer == writer {
+        let is_ours = is_created || read(store, number).await?.writer == writer;
+        if is_ours && is_included(store, number, &writer).await? {
             store.sync([path.to_string()]).await?;
             return Ok(Some(number));
         }
+    }
+}
+
+/// Returns whether a change that now exists is one of the store. It is not if other writers had
+/// created, replaced and deleted a change of this number before: no reader finds this one.
+async fn is_included(store: &Store, number: u64, writer: &str) -> Result<bool> {
+    let is_later_whole = |other: &u64| *other > number && other % WHOLE == 0;
+    match numbers(store).await?.into_iter().find(is_later_whole) {
+        None => Ok(true),
+        Some(whole) if whole == number - number % WHOLE + WHOLE => {
+            Ok(read(store, whole).await?.writers.iter().any(|other| other == writer))
+        }
+        Some(whole) => bail!(
+            "{}: more than {WHOLE} changes followed until the {whole}th, so this one may be \
+             ignored{HINT}run the command again, which changes nothing twice",
+            store.name_of(path(number).as_ref())
+        ),
     }
 }
 

@@ -138,6 +138,75 @@ fn changes_that_are_deleted_after_they_were_listed_are_not_missed() {
     });
 }
 
+/// A writer that is stopped for so long that its number is free again, because a cleaner has deleted
+/// the change that had it.
+#[test]
+fn a_change_with_the_number_of_a_deleted_one_is_not_lost() {
+    for others in [1, 2, 40] {
+        run(async {
+            let place = Place::new();
+            commit_changes(&place, 62).await;
+            let mut is_late = true;
+            let late = Change { files: vec![file("spans/late", None)], ..Change::default() };
+            let change = log::commit(&place.store, |_| {
+                if std::mem::take(&mut is_late) {
+                    futures::executor::block_on(async {
+                        commit_changes(&place, others).await;
+                        clean::clean(&place.store, Duration::ZERO).await.unwrap();
+                    });
+                }
+                Ok(Some(late.clone()))
+            });
+            let newest = 62 + others as u64 + 1;
+            assert_eq!(change.await.unwrap(), Some(newest), "{others}");
+            assert!(place.state().await.files.contains_key("spans/late"), "{others}");
+        });
+    }
+}
+
+/// Writers and a cleaner that deletes all it may, on several threads.
+#[test]
+fn changes_are_not_lost_beside_a_cleaner() {
+    let runtime = crate::session::runtime().unwrap();
+    let place = Place::new();
+    runtime.block_on(commit_changes(&place, 1));
+    let write = |writer: usize| {
+        let store = place.store.clone();
+        async move {
+            let mut written = Vec::new();
+            for number in 0..40 {
+                let path = format!("spans/{writer}-{number}");
+                let change = Change { files: vec![file(&path, None)], ..Change::default() };
+                let is_written = log::commit(&store, |_| Ok(Some(change.clone()))).await;
+                // Only a change that is reported is known to be one of the store.
+                written.extend(is_written.is_ok().then_some(path));
+            }
+            written
+        }
+    };
+    let writers: Vec<_> = (0..4).map(|writer| runtime.spawn(write(writer))).collect();
+    let store = place.store.clone();
+    let cleaner = runtime.spawn(async move {
+        for _ in 0..100 {
+            // It may lose a race against another change, and leaves the rest to the next one.
+            let _ = clean::clean(&store, Duration::ZERO).await;
+        }
+    });
+    runtime.block_on(async {
+        cleaner.await.unwrap();
+        let state = |files: Vec<String>| async {
+            let state = place.state().await;
+            let lost = files.into_iter().find(|file| !state.files.contains_key(file));
+            assert_eq!(lost, None);
+        };
+        for writer in writers {
+            let written = writer.await.unwrap();
+            assert!(!written.is_empty());
+            state(written).await;
+        }
+    });
+}
+
 #[test]
 fn the_state_is_that_of_all_changes_beyond_those_that_are_whole() {
     run(async {
