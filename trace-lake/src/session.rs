@@ -76,6 +76,8 @@ pub(crate) fn tables(subject: &Subject, memory: usize) -> Result<SessionContext>
     parser.collect_spans = true;
     // Results have the types that the documentation of tables has.
     parser.map_string_types_to_utf8view = false;
+    // As in SQLite, which Perfetto's queries are for: durations of open spans are not the longest.
+    parser.default_null_ordering = "nulls_min".to_owned();
     let context = SessionContext::new_with_config_rt(config, runtime);
     match subject {
         Subject::Archive(archive) => {
@@ -130,16 +132,13 @@ impl QuerySession {
     }
 
     /// Returns the message of a query that failed, with the place in its text if that is known. If
-    /// files of a store cannot be decoded, it has their names.
+    /// a file of a store cannot be decoded, it has the file's name.
     pub(crate) async fn explain(&self, error: DataFusionError, sql: &str) -> anyhow::Error {
         let is_of_file = match error.find_root() {
             DataFusionError::ParquetError(_) => true,
-            DataFusionError::ArrowError(error, _) => matches!(
-                **error,
-                ArrowError::ParquetError(_)
-                    | ArrowError::IoError(..)
-                    | ArrowError::ExternalError(_)
-            ),
+            DataFusionError::ArrowError(error, _) => {
+                matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
+            }
             _ => false,
         };
         let error = error_of_query(error, sql);
@@ -148,9 +147,9 @@ impl QuerySession {
         if !is_of_file || error.to_string().contains(&named) {
             return error;
         }
-        match &check::damaged(snapshot).await[..] {
-            [] => error,
-            damaged => anyhow::anyhow!("cannot decode {}: {error}", damaged.join(", ")),
+        match check::damaged(snapshot).await {
+            None => error,
+            Some(damaged) => anyhow::anyhow!("cannot decode {damaged}: {error}"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which files of a store are damaged, after a query has failed.
+//! Which file of a store is damaged, after a query has failed.
 
 use std::sync::Arc;
 
@@ -9,20 +9,22 @@ use futures::TryStreamExt;
 use super::names;
 use super::reader::FileReader;
 use super::snapshot::Snapshot;
+use crate::message::say;
 
-/// Returns the names of the damaged files among those that the queries of a session have opened.
-/// Reads them all.
-pub(crate) async fn damaged(snapshot: &Arc<Snapshot>) -> Vec<String> {
-    let mut damaged = Vec::new();
-    for path in snapshot.opened() {
+/// Returns the name of a damaged file among those that the queries of a session have opened. Reads
+/// them until it finds one.
+pub(crate) async fn damaged(snapshot: &Arc<Snapshot>) -> Option<String> {
+    let opened = snapshot.opened();
+    say(&format!("a file cannot be decoded; reading up to {} files to find it", opened.len()));
+    for path in opened {
         let Some(file) = snapshot.state.files.get(&path) else { continue };
         let path = names::path(&file.path);
         let reader = FileReader { store: snapshot.store.clone(), path, bytes: file.bytes };
         if read(reader).await.is_err() {
-            damaged.push(snapshot.store.name_of(&file.path));
+            return Some(snapshot.store.name_of(&file.path));
         }
     }
-    damaged
+    None
 }
 
 async fn read(reader: FileReader) -> Result<()> {
