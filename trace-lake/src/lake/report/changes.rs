@@ -1,7 +1,7 @@
 //! The names that became slower or faster from one version to the next, by the statistics of `trace
 //! diff`. Each archive is a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use datafusion::arrow::array::AsArray;
@@ -11,7 +11,7 @@ use trace_analyze::diff::{self, Change, Options};
 use trace_analyze::spans::Role;
 use trace_analyze::stats::{Report, Row};
 
-use super::data::{rows, text, Name};
+use super::data::{quoted, rows, text, Name};
 use crate::session::QuerySession;
 use crate::store::state::ArchiveEntry;
 
@@ -30,11 +30,11 @@ pub(super) struct Step {
     pub(super) changes: Vec<Change>,
 }
 
-/// A version of a service, with the ids of its newest archives.
-struct Version {
-    service: String,
-    version: String,
-    archives: Vec<String>,
+/// A version of a service, with its newest archives.
+struct Version<'a> {
+    service: &'a str,
+    version: &'a str,
+    archives: Vec<&'a ArchiveEntry>,
 }
 
 /// Compares each version of a service with the one before it, in the order of their first archives.
@@ -42,26 +42,24 @@ pub(super) async fn between_versions(
     session: &QuerySession,
     archives: &[&ArchiveEntry],
 ) -> Result<Vec<Step>> {
-    let versions = versions(archives);
     let mut steps = Vec::new();
-    for pair in versions.windows(2) {
-        let [from, to] = pair else { continue };
-        if from.service != to.service {
-            continue;
+    let mut before: Option<(Version<'_>, Vec<Report>)> = None;
+    for to in versions(archives) {
+        let after = reports(session, &to).await?;
+        if let Some((from, before)) = before.filter(|(from, _)| from.service == to.service) {
+            let runs = (from.archives.len(), to.archives.len());
+            let changes = diff::compare(&before, &after, &Options::default());
+            let [service, from, to] = [to.service, from.version, to.version].map(str::to_owned);
+            steps.push(Step { service, from, to, runs, changes });
         }
-        let runs = (from.archives.len(), to.archives.len());
-        let before = reports(session, &from.archives).await?;
-        let after = reports(session, &to.archives).await?;
-        let changes = diff::compare(&before, &after, &Options::default());
-        let [service, from, to] = [&to.service, &from.version, &to.version].map(String::clone);
-        steps.push(Step { service, from, to, runs, changes });
+        before = Some((to, after));
     }
     Ok(steps)
 }
 
 /// Returns the known versions by service, those of the first archive first.
-fn versions(archives: &[&ArchiveEntry]) -> Vec<Version> {
-    let mut by_version: BTreeMap<(&str, &str), Vec<&ArchiveEntry>> = BTreeMap::new();
+fn versions<'a>(archives: &[&'a ArchiveEntry]) -> Vec<Version<'a>> {
+    let mut by_version: BTreeMap<(&str, &str), Vec<&'a ArchiveEntry>> = BTreeMap::new();
     for archive in archives {
         if let Some(version) = &archive.version {
             by_version.entry((&archive.partition.service, version)).or_default().push(archive);
@@ -73,28 +71,27 @@ fn versions(archives: &[&ArchiveEntry]) -> Vec<Version> {
     }
     let first = |archives: &[&ArchiveEntry]| archives.first().and_then(|archive| archive.start_ns);
     versions.sort_by_key(|((service, _), archives)| (*service, first(archives)));
-    let newest = |archives: Vec<&ArchiveEntry>| {
-        archives.iter().rev().take(RUNS).map(|archive| archive.id.clone()).collect()
-    };
-    let version = |((service, version), archives): ((&str, &str), Vec<&ArchiveEntry>)| Version {
-        service: service.to_owned(),
-        version: version.to_owned(),
-        archives: newest(archives),
+    let version = |((service, version), archives): ((&'a str, &'a str), Vec<&'a ArchiveEntry>)| {
+        Version { service, version, archives: archives.into_iter().rev().take(RUNS).collect() }
     };
     versions.into_iter().map(version).collect()
 }
 
-/// Returns the durations of the chosen names in archives.
-async fn reports(session: &QuerySession, archives: &[String]) -> Result<Vec<Report>> {
-    let ids: Vec<String> = archives.iter().map(|id| format!("'{id}'")).collect();
+/// Returns the durations of the chosen names in the archives of a version. Files of other days and
+/// services are not read.
+async fn reports(session: &QuerySession, version: &Version<'_>) -> Result<Vec<Report>> {
+    let archives = &version.archives;
+    let days: BTreeSet<&str> = archives.iter().map(|it| &*it.partition.day).collect();
     let sql = format!(
         "SELECT kind, category, name, archive, dur_ns
         FROM \"trace report durations\" JOIN \"trace report names\" USING (kind, category, name)
-        WHERE archive IN ({})",
-        ids.join(", ")
+        WHERE archive IN ({}) AND service = {} AND day IN ({})",
+        quoted(archives.iter().map(|archive| &*archive.id)),
+        quoted([version.service]),
+        quoted(days),
     );
     let mut runs: BTreeMap<String, BTreeMap<Name, Row>> =
-        archives.iter().map(|id| (id.clone(), BTreeMap::new())).collect();
+        archives.iter().map(|archive| (archive.id.clone(), BTreeMap::new())).collect();
     let mut batches = rows(session, &sql).await?;
     while let Some(batch) = batches.try_next().await? {
         let lengths = batch.column(4).as_primitive::<Int64Type>();

@@ -17,7 +17,7 @@ fn durations(service: Option<&str>) -> String {
     let service = service.map(|service| format!(" AND {}", is("service", service)));
     let rows = |table: &str, kind: &str| {
         format!(
-            "SELECT {kind} AS kind, category, name, dur_ns, archive, day, host,
+            "SELECT {kind} AS kind, category, name, dur_ns, archive, day, host, service,
                 service || ' ' || coalesce(version, 'unknown') AS version
             FROM {table} WHERE {kind} <> 'drop' AND dur_ns IS NOT NULL{}",
             service.as_deref().unwrap_or_default()
@@ -32,7 +32,13 @@ fn durations(service: Option<&str>) -> String {
 
 /// Returns the condition that a column has a value.
 fn is(column: &str, value: &str) -> String {
-    format!("{column} = '{}'", value.replace('\'', "''"))
+    format!("{column} = {}", quoted([value]))
+}
+
+/// Returns a list of texts in SQL.
+pub(super) fn quoted<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = texts.into_iter().map(|text| format!("'{}'", text.replace('\'', "''")));
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// A kind of duration, a category and a name.
