@@ -61,19 +61,26 @@ pub(crate) async fn write(
     }
 }
 
-/// Returns how a file of a table is written. Numbers are stored as differences, which each page
-/// has: a dictionary would have to be read as a whole for one page.
+/// The table and the column whose numbers repeat those of rows shortly before, in another order:
+/// compression finds the repetitions, which differences would hide.
+const REPEATED: (&str, &str) = ("spans", "parent_id");
+
+/// Returns how a file of a table is written. Other numbers are stored as differences, which each
+/// page has: a dictionary would have to be read as a whole for one page.
 fn properties(table: &Table) -> WriterProperties {
     let properties = parquet_properties().set_data_page_row_count_limit(PAGE_ROWS);
     let is_number = |column: &&Column| matches!(column.kind, Kind::Int | Kind::Unsigned);
     let numbers = table.columns.iter().filter(is_number);
-    let differences = |properties: WriterPropertiesBuilder, column: &Column| {
+    let encoded = |properties: WriterPropertiesBuilder, column: &Column| {
         let path = ColumnPath::from(column.name);
-        properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+        let encoding = match (table.name, column.name) == REPEATED {
+            true => Encoding::PLAIN,
+            false => Encoding::DELTA_BINARY_PACKED,
+        };
+        let properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        properties.set_column_encoding(path, encoding)
     };
-    numbers.fold(properties, differences).build()
+    numbers.fold(properties, encoded).build()
 }
 
 /// Ends the upload of a file whose rows cannot be made. After an error of the storage, the writer
