@@ -28,6 +28,8 @@ pub(crate) enum Format {
     Xray,
     /// XRay log as YAML, as llvm-xray has it
     Yaml,
+    /// Folder with a Parquet file for each table of trace query
+    Parquet,
     #[value(skip)]
     Svg,
     #[value(skip)]
@@ -52,11 +54,12 @@ impl Format {
             (_, "csv") => Self::Csv,
             (_, "xray") => Self::Xray,
             (_, "yaml" | "yml") => Self::Yaml,
+            (_, "parquet") => Self::Parquet,
             (_, "svg") => Self::Svg,
             (_, "html" | "htm") => Self::Html,
             _ => bail!(
                 "cannot write {}: unknown format .{end}{HINT}use .json, .fxt, .pftrace, .folded, \
-                 .speedscope.json, .csv, .xray or .yaml, or --to",
+                 .speedscope.json, .csv, .xray, .yaml or .parquet, or --to",
                 path.display()
             ),
         };
@@ -90,6 +93,7 @@ impl fmt::Display for Format {
             Self::Csv => "CSV",
             Self::Xray => "an XRay log",
             Self::Yaml => "YAML of an XRay log",
+            Self::Parquet => "tables in Parquet",
             Self::Svg => "SVG",
             Self::Html => "HTML",
         })
@@ -108,6 +112,7 @@ mod tests {
             ("a.fxt", Format::Fxt),
             ("a.speedscope.json.gz", Format::Speedscope),
             ("a.csv", Format::Csv),
+            ("tables.parquet", Format::Parquet),
             ("a.xray", Format::Xray),
             ("a.yaml", Format::Yaml),
             ("a.yml.gz", Format::Yaml),

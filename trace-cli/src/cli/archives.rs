@@ -34,6 +34,7 @@ Examples:
   trace convert perf.data --samples -o perf.folded  # the stacks of perf record
   trace convert trace.fxt -o trace.xray         # for llvm-xray, with trace.map
   trace convert app.xray -o app.yaml            # each record as text
+  trace convert trace.fxt -o trace.parquet      # tables for DuckDB and others, with trace-query
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
     /// Archive, JSON, ftrace text, trace.dat, perf.data or XRay log to read; `-` for standard input
@@ -41,7 +42,8 @@ pub(crate) struct ConvertArgs {
     pub(crate) input: PathBuf,
 
     /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json, .csv, .xray or .yaml,
-    /// compressed if .gz or .zst follows. Replaces an existing file; `-` for standard output
+    /// compressed if .gz or .zst follows; or folder to write, .parquet. Replaces existing files;
+    /// `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 

@@ -16,6 +16,7 @@ use trace_format::Reader;
 
 use crate::args::Format;
 use crate::cli::ConvertArgs;
+use crate::commands::query;
 use crate::damage;
 use crate::input::{Input, InputKind};
 use crate::message::{counted, describe, HINT};
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
             "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
             args.output.display()
         )
+    }
+    if let Some(Format::Parquet) = target {
+        return tables(args);
     }
     if args.samples {
         return stacks::convert_samples(args, target);
@@ -78,6 +82,18 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     }
     let reader = input.into_reader(&args.input, args.lenient)?;
     convert(args, target, reader)
+}
+
+/// Writes the tables of `trace query`.
+fn tables(args: &ConvertArgs) -> Result<u8> {
+    if args.samples || args.lenient || !args.selection.is_all() {
+        bail!(
+            "cannot select what is in the tables of {}\
+             {HINT}they have all events; select rows with `trace query`",
+            args.output.display()
+        );
+    }
+    query::export(&args.input, &args.output, args.inputs.instr_map.as_deref())
 }
 
 /// Converts an archive to another format.

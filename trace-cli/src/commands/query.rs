@@ -1,7 +1,7 @@
 //! `trace query` and `trace lake`
 //!
 //! The program `trace-query` has a query engine, which this command does without. It replaces this
-//! process, so its exit status is that of the command.
+//! process, so its exit status is that of the command. It also writes tables for `trace convert`.
 
 use std::env;
 use std::ffi::OsString;
@@ -30,6 +30,15 @@ pub(crate) fn lake(args: &LakeArgs) -> Result<u8> {
     let arguments: Vec<OsString> =
         [LAKE.into()].into_iter().chain(args.arguments.iter().cloned()).collect();
     replace("lake", &arguments)
+}
+
+/// Writes all tables of an input as Parquet files to a folder.
+pub(crate) fn export(input: &Path, folder: &Path, instr_map: Option<&Path>) -> Result<u8> {
+    let map = instr_map.into_iter().flat_map(|map| ["--instr-map".into(), map.into()]);
+    let arguments = ["--export".into(), folder.into()].into_iter().chain(map);
+    // A name that begins with `-` is not an option.
+    let input = ["--".into(), input.into()];
+    replace("query", &arguments.chain(input).collect::<Vec<OsString>>())
 }
 
 /// Replaces this process by the program.

@@ -68,6 +68,21 @@ fn the_program_runs_the_commands_of_a_store() {
 }
 
 #[test]
+fn the_program_writes_tables_for_a_conversion() {
+    let place = place();
+    let found = install(&place, "path");
+    let all = run(&place, &["convert", "app.fxt", "-o", "app.parquet"]);
+    let expected = "<--export>\n<app.parquet>\n<-->\n<app.fxt>\n";
+    assert_eq!((all.code, &*all.stdout), (7, &*format!("{found}\n{expected}")));
+    let named = run(&place, &["convert", "a.xray", "-o", "t", "--to", "parquet", "--instr-map=b"]);
+    let expected = "<--export>\n<t>\n<--instr-map>\n<b>\n<-->\n<a.xray>\n";
+    assert_eq!((named.code, &*named.stdout), (7, &*format!("{found}\n{expected}")));
+    let some = run(&place, &["convert", "app.fxt", "-n", "query", "-o", "app.parquet"]);
+    assert_eq!((some.code, &*some.stdout), (1, ""));
+    assert!(some.stderr.contains("hint: they have all events"), "{}", some.stderr);
+}
+
+#[test]
 fn the_program_is_executable_and_not_in_the_current_directory() {
     let place = place();
     install(&place, ".");
