@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Prints the rates, sizes and times of `trace query` and `trace lake`, as tables of Markdown.
 
-    benches/lake/figures.py --bin target/release --query target/lake/release/trace-query --work DIR [--spans 200_000_000]
+    benches/lake/figures.py --bin target/release --query target/lake/release/trace-query --work DIR [--spans 200_000_000] [--engine DIR]
 
 The archive is a recording of the example `file_search` over `--tree`, which is repeated over a day of a store, each time with other bytes, until
 the store has `--spans` spans. Compile the programs with `cargo build --release --workspace --bins --examples` and `CARGO_TARGET_DIR=target/lake
 cargo build --release --manifest-path trace-lake/Cargo.toml`. The store takes about 6 bytes a span for spans, and as much again for the other
 tables and for the files before their compaction. Nothing else may run on the machine.
+
+With `--engine`, the folder of Perfetto's trace processor (`.ci/query` installs it), queries of one archive are compared with it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import statistics
@@ -45,6 +48,17 @@ QUERIES = {
     "text": "select count(*) from spans where name like '%read%' and dur_ns > 1000000",
 }
 
+# Queries of one archive that the trace processor has, too.
+SLICES = {
+    "count": "select count(*) from slice",
+    "names": "select name, count(*), sum(dur), max(dur) from slice group by name order by 3 desc",
+    "longest": "select name, dur, ts from slice order by dur desc limit 20",
+    "parents": "select parent.name, count(*) from slice join slice parent on slice.parent_id = parent.id group by parent.name order by 2",
+    "threads": """
+        select tid, count(*), sum(dur) from slice join thread_track on track_id = thread_track.id join thread using (utid)
+        where depth = 0 group by tid order by tid""",
+}
+
 
 @dataclass
 class Run:
@@ -58,9 +72,12 @@ class Run:
     read: int
 
 
-def run(command: list[str]) -> Run:
+def run(command: list[str], text: str = "") -> Run:
+    """Runs a command with a short text as its input."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdin.write(text)
+    process.stdin.close()
     output = process.stdout.read()
     # The numbers of an ended process are there until it is waited for.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -86,12 +103,13 @@ class Figures:
     def number(self, subject: Path | str, text: str) -> int:
         return int(self.sql(subject, text).output.splitlines()[1])
 
-    def record(self) -> int:
-        """Records the example, and returns its spans."""
+    def record(self, archive: Path, times: int = 1) -> int:
+        """Records the example as often, and returns its spans."""
         program = [str(self.options.bin / "examples/file_search"), "no such text", str(self.options.tree)]
-        command = [str(self.options.bin / "trace"), "record", "-b", "256M", "-o", str(self.archive), "--", *program]
+        again = ["sh", "-c", 'times=$1; shift; for _ in $(seq "$times"); do "$@"; done', "sh", str(times)]
+        command = [str(self.options.bin / "trace"), "record", "-b", "256M", "-o", str(archive), "--", *again, *program]
         subprocess.run(command, capture_output=True, check=False)
-        return self.number(self.archive, QUERIES["count"])
+        return self.number(archive, QUERIES["count"])
 
     def of_archive(self, spans: int) -> None:
         compressed = self.archive.with_suffix(".fxt.zst")
@@ -105,6 +123,26 @@ class Figures:
         print(f"| into Arrow, with parents and depths, million spans/s | {spans / min(run.seconds for run in runs) / 1e6:.2f} |")
         print(f"| into Arrow, time, duration and name, million spans/s | {spans / min(run.seconds for run in plain) / 1e6:.2f} |")
         print(f"| memory, MiB | {max(run.memory for run in runs + plain):.0f} |\n")
+
+    def beside_perfetto(self, spans: int) -> None:
+        """Reads and queries an archive of five million spans with the trace processor as well."""
+        archive = self.options.work / "long.fxt"
+        spans = self.record(archive, -(-5_000_000 // spans))
+        script = str(REPOSITORY / "tests/readers/perfetto.js")
+        command = ["node", script, str(self.options.engine), str(archive)]
+        [[[other]]] = json.loads(run(command, json.dumps([SLICES["count"]])).output)
+        if (own := self.number(archive, SLICES["count"])) != int(other):
+            raise RuntimeError(f"{archive}: {own} slices, in the trace processor {other}")
+        runs = [run([*command, "--times"], json.dumps(list(SLICES.values()))) for _ in range(self.options.rounds)]
+        reading, *times = (statistics.median(column) for column in zip(*(json.loads(run.output) for run in runs)))
+        print(f"{spans:,} spans in {archive.stat().st_size:,} bytes. The trace processor reads them in {reading:.2f} s before the first query.\n")
+        print("| query | trace processor, s | with reading, s | `trace query`, s | memory of each, MiB |\n|---|---|---|---|---|")
+        for (name, text), seconds in zip(SLICES.items(), times):
+            own = [self.sql(archive, text) for _ in range(self.options.rounds)]
+            memory = [max(run.memory for run in runs) for runs in (runs, own)]
+            median = statistics.median(run.seconds for run in own)
+            print(f"| {name} | {seconds:.2f} | {reading + seconds:.2f} | {median:.2f} | {memory[0]:.0f}, {memory[1]:.0f} |")
+        print()
 
     def fill(self, spans: int) -> None:
         """Repeats the archive over the day."""
@@ -138,13 +176,12 @@ class Figures:
         print(f"| all tables, bytes a span, {when} | {size(files):.2f} |")
 
     def queries(self) -> None:
-        print("| query | p50, s | p99, s | memory, MiB | read, MiB |\n|---|---|---|---|---|")
+        print("| query | median, s | slowest, s | memory, MiB | read, MiB |\n|---|---|---|---|---|")
         for name, text in QUERIES.items():
             runs = [self.sql(self.store, text) for _ in range(self.options.rounds)]
             seconds = sorted(run.seconds for run in runs)
-            last = seconds[min(len(seconds) - 1, int(len(seconds) * 0.99))]
             memory, read = max(run.memory for run in runs), min(run.read for run in runs) / (1 << 20)
-            print(f"| {name} | {statistics.median(seconds):.2f} | {last:.2f} | {memory:.0f} | {read:.1f} |")
+            print(f"| {name} | {statistics.median(seconds):.2f} | {seconds[-1]:.2f} | {memory:.0f} | {read:.1f} |")
         everything = sum(path.stat().st_size for path in Path(self.store, "spans").rglob("*.parquet"))
         log = self.sql(self.store, "select 1").read
         minute = self.sql(self.store, QUERIES["one minute"]).read - log
@@ -157,14 +194,17 @@ def main() -> None:
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--tree", type=Path, default=Path("/usr"), help="the directory that the example searches")
     parser.add_argument("--spans", type=int, default=2_000_000, help="the spans of the store")
+    parser.add_argument("--engine", type=Path, help="the folder of Perfetto's trace processor")
     parser.add_argument("--rounds", type=int, default=5, help="how often each query runs")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if (options.work / "store").exists():
         parser.error(f"{options.work / 'store'} exists")
     figures = Figures(options)
-    spans = figures.record()
+    spans = figures.record(figures.archive)
     figures.of_archive(spans)
+    if options.engine:
+        figures.beside_perfetto(spans)
     figures.fill(spans)
     figures.queries()
 
