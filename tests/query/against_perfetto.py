@@ -18,7 +18,11 @@ def checks(query: Query, engine: Path, archive: Archive) -> Iterator[tuple[str, 
     yield "no import error", lambda: [f"{name} {value}" for name, value in errors], None
     found = query.results(archive.path, list(texts.values()))
     for name, own, other in zip(texts, found, expected):
-        yield name, lambda own=own, other=other: differences(with_floats(other), as_in_perfetto(own)), len(own)
+        yield name, lambda name=name, own=own, other=other: compared(name, own, other), len(own)
+
+
+def compared(name: str, own: list[Row], other: list[Row]) -> list[str]:
+    return differences(with_floats(other), as_in_perfetto(own), in_order=name in queries.IN_ORDER)
 
 
 def with_floats(rows: list[Row]) -> list[Row]:

@@ -17,6 +17,8 @@ from pathlib import Path
 import against_duckdb
 import duckdb
 from archives import CLOCK, Archive
+from cluster import wait_for
+from gate import Gate
 from program import Query, differences
 from recordings import Programs, clean_environment, run, succeeds
 
@@ -97,6 +99,7 @@ def of_objects(query: Query, archives: list[Archive], work: Path, server: S3) ->
         for (name, _), own, other in zip(texts.items(), expected, remote.results(list(texts.values()))):
             yield f"{what}: {name}", lambda own=own, other=other: differences(own, other), len(own)
     yield "S3: refused", lambda: refused(remote), None
+    yield from of_storage_that_hangs(remote, archives[-1], server)
 
 
 def of_files(what: str, store: Store, texts: dict[str, str], found: list) -> Iterator[tuple[str, Callable[[], list[str]], int | None]]:
@@ -122,6 +125,31 @@ def refused(store: Store) -> list[str]:
     return ["a missing bucket is a store"]
 
 
+def of_storage_that_hangs(remote: Store, archive: Archive, server: S3) -> Iterator[tuple[str, Callable[[], list[str]], int | None]]:
+    """A storage that accepts requests and does not answer: commands end with the object's name, and nothing is half visible."""
+    count = ["select count(*), count(distinct archive) from spans"]
+    before = remote.results(count)
+    with Gate(server.endpoint) as gate:
+        held = Store(remote.name, remote.query, remote.environment | {"AWS_ENDPOINT": gate.address, "AWS_TIMEOUT": "300ms"})
+        gate.is_open.clear()
+        yield "S3 hangs: a query", lambda: failure(lambda: held.results(count), "cannot list s3://traces/all of them/log"), None
+        add = ["add", held.name, str(archive.path), "--host", "late"]
+        # The first bytes of the archive's tables arrive.
+        gate.closes_after = 20_000
+        gate.is_open.set()
+        yield "S3 hangs: an addition", lambda: failure(lambda: held.run(*add), "cannot "), None
+    yield "S3 hung: nothing is half visible", lambda: differences(before[0], remote.results(count)[0]), None
+
+
+def failure(action: Callable[[], object], message: str) -> list[str]:
+    """The faults of what has to fail with this message."""
+    try:
+        action()
+    except RuntimeError as error:
+        return [] if message in str(error) else [str(error)]
+    return ["nothing fails"]
+
+
 def documented(programs: Programs, query: Query, work: Path) -> Iterator[tuple[str, Callable[[], list[str]], int | None]]:
     """The commands of the page that add what a daemon records: snapshots of a trigger, and parts."""
     page = (Path(__file__).resolve().parents[2] / "docs/lake.md").read_text(encoding="utf-8")
@@ -144,15 +172,28 @@ def documented(programs: Programs, query: Query, work: Path) -> Iterator[tuple[s
     store = Store(str(work / "store"), query)
     sql = "select host, count(*) from archives group by host"
     yield "a snapshot of a trigger is added", lambda found=store.results([sql])[0]: differences([[os.uname().nodename, 1]], found), 1
-    shell([str(programs.trace), "record", "--rotate", "1ms", "-o", str(work / "all.fxt"), "--", str(programs.example("known_events"))])
+    session = re.search(r"^\[session\.all\]\n(?:.+\n)+", page, re.MULTILINE)[0]
+    records_in_parts(programs, work, placed(session).replace("64M", "1ms").replace("keep = 10", "keep = 1000"), {"PATH": path})
     parts = sorted(work.glob("all.*.fxt"))
-    add = placed(re.search(r"^trace lake add /srv/traces /var.*$", page, re.MULTILINE)[0])
-    for _ in range(2):
-        shell(["/bin/sh", "-c", add])
     count = "select count(*) from spans"
     expected = sum(query.results(part, [count])[0][0][0] for part in parts)
-    found = store.results([f"{count} where service = 'all'"])[0]
-    yield "parts are added once", lambda: differences([[expected]], found) + ([] if len(parts) > 1 else ["one part"]), expected
+    several = [] if len(parts) > 1 else ["one part"]
+    wait_for("the parts in the store", lambda: len(store.run("list", store.name, "--archives").splitlines()) > len(parts) + 1)
+    texts = f"{count} where service = 'all'"
+    yield "a daemon adds its parts", lambda found=store.results([texts])[0]: differences([[expected]], found) + several, expected
+    add = placed(re.search(r"^trace lake add /srv/traces /var.*$", page, re.MULTILINE)[0])
+    shell(["/bin/sh", "-c", add])
+    yield "parts are added once", lambda: differences([[expected]], store.results([texts])[0]), expected
+
+
+def records_in_parts(programs: Programs, work: Path, configuration: str, environment: dict[str, str]) -> None:
+    """Runs a daemon with this configuration, and a program that it records. Ends the daemon."""
+    (work / "daemon.toml").write_text(configuration, encoding="utf-8")
+    environment = clean_environment() | CLOCK | environment | {"TRACE_SOCKET": str(work / "manager.sock"), "TRACE_CONFIG": ""}
+    daemon = [str(programs.trace), "daemon", "--socket", str(work / "manager.sock"), "--dir", str(work)]
+    succeeds(run([*daemon, "--config", str(work / "daemon.toml"), "--background"], environment))
+    succeeds(run([str(programs.example("known_events"))], environment))
+    succeeds(run([*daemon, "--stop"], environment))
 
 
 class S3:

@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "readers"))
 
 import archives  # noqa: E402
+import deployment  # noqa: E402
 import against_cluster  # noqa: E402
 import against_duckdb  # noqa: E402
 import against_otlp  # noqa: E402
@@ -42,6 +43,8 @@ class Check:
 
 
 def checks(programs: Programs, query: Query, engine: Path) -> Iterator[Check]:
+    for name, faults, rows in deployment.checks(query):
+        yield Check("deployment", name, faults, rows)
     recorded = []
     for archive in archives.recorded(programs):
         recorded.append(archive)

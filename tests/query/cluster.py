@@ -1,4 +1,4 @@
-"""A cluster on this machine: a scheduler, executors, and a way to an object storage that can be held."""
+"""A cluster on this machine: a scheduler and executors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import os
 import re
 import socket
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 # The time that a part of a cluster has to do something, in seconds.
 PATIENCE = 120
@@ -73,49 +70,6 @@ class Executor:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait(PATIENCE)
-
-
-@dataclass
-class Gate:
-    """A port that passes connections on to a server, and holds what they send while it is closed."""
-
-    server: str
-    is_open: threading.Event = field(default_factory=threading.Event)
-    # Set when something is held.
-    is_holding: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> Gate:
-        self.is_open.set()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.is_open.set()
-        self.listener.close()
-
-    def accept(self) -> None:
-        url = urlsplit(self.server)
-        while True:
-            try:
-                client, _ = self.listener.accept()
-                server = socket.create_connection((url.hostname, url.port))
-            except OSError:
-                return
-            threading.Thread(target=self.copy, args=(client, server, True), daemon=True).start()
-            threading.Thread(target=self.copy, args=(server, client, False), daemon=True).start()
-
-    def copy(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
-        try:
-            while data := source.recv(1 << 16):
-                if is_request and not self.is_open.is_set():
-                    self.is_holding.set()
-                    self.is_open.wait()
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
 
 def wait_for(what: str, is_there: Callable[[], bool]) -> None:

@@ -59,8 +59,12 @@ class Query:
             raise RuntimeError(f"{archive}: exits with {run.returncode}: {run.stderr[:2000]}")
 
 
-def differences(expected: list[Row], found: list[Row]) -> list[str]:
-    """The first rows of each side that the other one lacks, whatever their order."""
+def differences(expected: list[Row], found: list[Row], *, in_order: bool = False) -> list[str]:
+    """The first rows of each side that the other one lacks, whatever their order, and the first row in another place if the order counts."""
+    if in_order:
+        expected, found = ([[cell(value) for value in row] for row in rows] for rows in (expected, found))
+        places = enumerate(zip(expected, found))
+        return [f"row {at}: {own}, not {other}" for at, (other, own) in places if not is_same(other, own)][:3] or differences(expected, found)
     expected, found = compared(expected), compared(found)
     if len(expected) == len(found) and all(map(is_same, expected, found)):
         return []

@@ -32,6 +32,9 @@ SLICES = {
         select child.ts, child.name, parent.ts, parent.name from slice child join slice parent on child.parent_id = parent.id""",
     "top-level slices": "select ts, name from slice where parent_id is null",
     "depths": "select depth, count(*) from slice group by depth order by depth",
+    "longest slices": "select ts, dur, name from slice order by dur desc, ts, name limit 100",
+    "unknown durations last": "select nullif(dur, -1) as known, ts, name from slice order by known desc, ts, name",
+    "unknown durations first": "select nullif(dur, -1) as known, ts, name from slice order by known, ts, name",
     "self time": f"""
         with children as (select parent_id, sum(dur) as dur from slice where dur > 0 group by parent_id)
         select slice.name, sum(slice.dur - ifnull(children.dur, 0)) as self_dur
@@ -61,6 +64,9 @@ SLICES = {
         select name, percentile(dur, 50), count(1) from slice where dur >= 0 and {PLAIN}
         group by name having count(1) % 2 = 1""",
 }
+
+# Queries whose rows have one order.
+IN_ORDER = {"depths", "longest slices", "unknown durations last", "unknown durations first"}
 
 OTHERS = {
     "threads": "select tid, thread.name, pid, process.name from thread left join process using (upid) where tid != 0",
