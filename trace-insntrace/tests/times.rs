@@ -96,6 +96,29 @@ fn hostile_packets_overflow_no_number() {
 #[test]
 fn instructions_have_the_refined_time() {
     // dec ecx; jnz -4; syscall
+#[test]
+fn cycles_are_counted_on_at_mtc_packets_without_the_ratio_of_the_crystal_clock() {
+    for crystal in [None, Some((250, 0))] {
+        let timing = Timing { mtc_period: 3, crystal, nominal: Some(NOMINAL) };
+        let mut clock = PacketClock::new(timing);
+        let mut times = Vec::new();
+        for packet in [
+            Packet::Tsc(1000),
+            Packet::Tma { ctc: 8, fast_counter: 0 },
+            Packet::Cbr(NOMINAL),
+            Packet::Cyc(100),
+            Packet::Mtc(2),
+            Packet::Cyc(10),
+            Packet::Mtc(3),
+            Packet::Cyc(1),
+        ] {
+            clock.packet(&packet);
+            times.push(clock.now().unwrap());
+        }
+        assert_eq!(times, [1000, 1000, 1000, 1100, 1100, 1110, 1110, 1111], "{crystal:?}");
+    }
+}
+
     let mut image = Image::new();
     image.insert(0x1000, &[0xff, 0xc9, 0x75, 0xfc, 0x0f, 0x05]);
     let mut writer = Writer::new();

@@ -62,6 +62,9 @@ impl PacketClock {
 
     /// Returns the time of the last packet, in ticks of the time stamp counter, or `None` before
     /// the first TSC packet.
+    ///
+    /// It may go back at a TSC or MTC packet, if more cycles were counted before it than there
+    /// were, and at no other packet.
     #[must_use]
     pub fn now(&self) -> Option<u64> {
         self.now
@@ -97,7 +100,8 @@ impl PacketClock {
     /// Takes a TMA packet: the crystal clock at the last TSC packet, and the ticks since its last
     /// tick.
     fn align(&mut self, ctc: u32, fast_counter: u64) {
-        if self.now.is_none() || self.crystal.has_tma {
+        // Without the ratio, MTC packets have no time. They must not end the counting of cycles.
+        if self.now.is_none() || self.crystal.has_tma || self.timing.ticks(0).is_none() {
             return;
         }
         let bits = self.timing.bits();
