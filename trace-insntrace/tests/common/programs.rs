@@ -41,6 +41,12 @@ const ATTACHED: usize = 60_000;
 /// The least instructions of its second thread.
 const SECOND: usize = 1000;
 
+/// The number of instructions of [`async_server`].
+const SERVED: u64 = 400_000;
+
+/// The time on CPUs, in the kernel's ticks, after which a server has its connections.
+const WARM_TICKS: u64 = 100;
+
 /// Threads that compute, and an alarm whose handler forks.
 const THREADS_AND_SIGNALS: &str = "
 import os, signal, threading
@@ -248,6 +254,59 @@ pub(crate) fn attached(clock: fn() -> u64, engine: Engine) -> Both {
     let events = both.whole.packets.keys().flat_map(|trace| both.whole.decode(*trace).1);
     assert!(events.into_iter().any(|event| matches!(event, Event::Interrupted { .. })));
     both
+}
+
+/// Traces a part of a published async server, mini-redis, whose clients send one request after the
+/// other: all threads of a process that runs, by blocks. `TRACE_ASYNC_PROGRAMS` is the program,
+/// which `.ci/insntrace` builds.
+pub(crate) fn async_server(clock: fn() -> u64) -> Both {
+    let mut server = under_load();
+    let settings = Options { budget: Some(SERVED), ..settings(clock, Engine::Block) };
+    let mut tracer = Tracer::attach(server.0.id(), settings).unwrap();
+    let mut running = Running::new(&mut tracer);
+    while running.step() {}
+    let both = running.end(false);
+    assert!(tracer.untraced().is_none());
+    drop(tracer);
+    assert!(server.0.try_wait().unwrap().is_none(), "it continues untraced");
+    for name in ["server", "client"] {
+        let [whole, ring] = [&both.whole, &both.ring].map(|run| executed_by(run, name));
+        assert!(whole > 100 && ring > 100, "{name}: {ring} of {whole}");
+    }
+    both
+}
+
+/// Starts the server with its clients, and waits until it has its connections.
+fn under_load() -> Killed {
+    let path = std::env::var_os("TRACE_ASYNC_PROGRAMS").expect("see .ci/insntrace");
+    let mut command = Command::new(path);
+    command.args(["redis-load", "1000000000"]).stdout(Stdio::null());
+    let mut server = Killed(command.spawn().unwrap());
+    let begin = Instant::now();
+    while cpu_ticks(server.0.id()) < WARM_TICKS {
+        assert!(begin.elapsed() < DEADLINE, "it does nothing");
+        assert!(server.0.try_wait().unwrap().is_none(), "it runs until it is killed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server
+}
+
+/// Returns the time that a process was on CPUs.
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let times = fields.split(' ').skip(11).take(2);
+    times.map(|time| time.parse::<u64>().unwrap()).sum()
+}
+
+/// Returns the number of instructions of the threads of a name.
+fn executed_by(run: &Stepped, of: &str) -> usize {
+    let threads = run.notes.iter().filter_map(|note| match note {
+        Note::Thread { trace, name, .. } if name == of => Some(*trace),
+        _ => None,
+    });
+    let threads: BTreeSet<_> = threads.collect();
+    run.executed.iter().filter(|executed| threads.contains(&executed.trace)).count()
 }
 
 fn settings(clock: fn() -> u64, engine: Engine) -> Options {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use trace_insntrace::flow::{Event, Image, Item};
@@ -142,67 +142,6 @@ pub(crate) fn run(writer: Writer) -> Stepped {
     assert_eq!(output, OUTPUT);
     assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(7));
     stepped
-}
-
-/// The number of instructions of [`async_server`].
-const SERVED: u64 = 400_000;
-
-/// The time on CPUs, in the kernel's ticks, after which a server has its connections.
-const WARM_TICKS: u64 = 100;
-
-/// Traces a part of a published async server, mini-redis, whose clients send one request after the
-/// other: all threads of a process that runs, by blocks. `TRACE_ASYNC_PROGRAMS` is the program,
-/// which `.ci/insntrace` builds.
-pub(crate) fn async_server(options: Options) -> Stepped {
-    let path = std::env::var_os("TRACE_ASYNC_PROGRAMS").expect("see .ci/insntrace");
-    let mut command = Command::new(path);
-    command.args(["redis-load", "1000000000"]).stdout(Stdio::null());
-    let mut server = Killed(command.spawn().unwrap());
-    let begin = std::time::Instant::now();
-    while cpu_ticks(server.0.id()) < WARM_TICKS {
-        assert!(begin.elapsed() < std::time::Duration::from_secs(600), "it does nothing");
-        assert!(server.0.try_wait().unwrap().is_none(), "it runs until it is killed");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let settings = Options { engine: Engine::Block, budget: Some(SERVED), ..options };
-    let mut tracer = Tracer::attach(server.0.id(), settings).unwrap();
-    let run = finish(&mut tracer);
-    assert!(tracer.untraced().is_none());
-    drop(tracer);
-    assert!(server.0.try_wait().unwrap().is_none(), "it continues untraced");
-    drop(server);
-    let names: Vec<_> = run.notes.iter().filter_map(name_and_trace).collect();
-    let executed_by = |name: &str| {
-        let traces: Vec<_> = names.iter().filter(|(it, _)| it == name).map(|it| it.1).collect();
-        run.executed.iter().filter(|it| traces.contains(&it.trace)).count()
-    };
-    assert!(executed_by("server") > 100 && executed_by("client") > 100, "{names:?}");
-    run
-}
-
-/// A process that is killed when this is dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn name_and_trace(note: &Note) -> Option<(String, TraceId)> {
-    match note {
-        Note::Thread { trace, name, .. } => Some((name.clone(), *trace)),
-        _ => None,
-    }
-}
-
-/// Returns the time that a process was on CPUs.
-fn cpu_ticks(pid: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let (_, fields) = stat.rsplit_once(") ").unwrap();
-    let times = fields.split(' ').skip(11).take(2);
-    times.map(|time| time.parse::<u64>().unwrap()).sum()
 }
 
 /// Compiles a program of `tests/step`, statically if the system has the libraries: it then executes

@@ -117,8 +117,10 @@ fn libipt_finds_the_instructions_of_blocks() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 #[ignore = "needs libipt-dev, and a server"]
-fn libipt_finds_the_instructions_of_an_async_server() {
-    assert_libipt_agrees(&stepped::async_server(stepped::options(Writer::new())));
+fn libipt_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
+    let both = programs::async_server(|| 0);
+    assert_libipt_agrees(&both.whole);
+    assert_libipt_agrees(&both.ring);
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

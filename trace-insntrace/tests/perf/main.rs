@@ -142,10 +142,12 @@ fn perf_finds_the_instructions_of_threads_signals_and_children_in_rings() {
 
 #[test]
 #[ignore = "needs perf, and a server"]
-fn perf_finds_the_instructions_of_an_async_server() {
-    let recorded = Recorded::of(stepped::async_server(options()));
-    assert_perf_agrees(&recorded);
-    assert_same_after_import(&recorded);
+fn perf_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
+    let both = programs::async_server(clock::ticks);
+    for recorded in [Recorded::of(both.whole), Recorded::of(both.ring)] {
+        assert_perf_agrees(&recorded);
+        assert_same_after_import(&recorded);
+    }
 }
 
 fn pipe() -> Command {
