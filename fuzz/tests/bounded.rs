@@ -1,10 +1,14 @@
 //! The fuzz targets on stable Rust: the corpus, and so many files made of it
 //! (`FUZZ_ROUNDS`, 30,000 by default), the same in every run.
 
+#[path = "../../trace-insntrace/tests/common/random.rs"]
+mod random;
+
 use std::fs;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use cap::Cap;
+use random::Random;
 
 /// Inputs have a few thousand bytes: what takes more memory than this follows a number in them.
 #[global_allocator]
@@ -43,16 +47,16 @@ const TOKENS: &[&[u8]] = &[
     b"\x0d",
     b"\x01",
     b"\x02\xa3",
-    b"\x0f\x05",
-    b"\xeb\xfe",
-    b"\xff\xe0",
-    b"\x10\x00\x04\x46\x78\x54\x16\x00",
     b"\x19\x00\x10\x00\x00\x01\x00\x00",
     b"\x02\x73\x10\x00\x00\x64\x00",
     b"\x59\x07",
     b"\x02\x03\x1e\x00",
     b"\x2b",
     b"\xff\xff\xff\x0e",
+    b"\x0f\x05",
+    b"\xeb\xfe",
+    b"\xff\xe0",
+    b"\x10\x00\x04\x46\x78\x54\x16\x00",
     b"\x05\x00\x01\x00",
     b"\x0f\x48\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
     b"\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09",
@@ -142,45 +146,24 @@ fn try_one(name: &str, file: &[u8], target: fn(&[u8])) {
 fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut file = random.of(corpus).clone();
     for _ in 0..=random.below(4) {
-        let at = random.below(file.len() + 1);
-        let end = (at + random.below(40)).min(file.len());
+        let at = random.index(file.len() + 1);
+        let end = (at + random.index(40)).min(file.len());
         match random.below(6) {
             0 => file[at..end].iter_mut().for_each(|byte| *byte ^= 1 << random.below(8)),
             1 => drop(file.drain(at..end)),
             2 => drop(file.splice(at..at, random.of(TOKENS).iter().copied())),
             3 => {
                 let piece = file[at..end].to_vec();
-                let to = random.below(file.len() + 1);
+                let to = random.index(file.len() + 1);
                 drop(file.splice(to..to, piece));
             }
             4 => {
                 let other = random.of(corpus);
-                let from = random.below(other.len() + 1);
+                let from = random.index(other.len() + 1);
                 file.splice(at..end, other[from..].iter().copied().take(200)).for_each(drop);
             }
             _ => file.truncate(at),
         }
     }
     file
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
 }

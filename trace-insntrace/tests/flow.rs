@@ -2,14 +2,17 @@
 
 #[path = "common/items.rs"]
 mod items;
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/walk.rs"]
 mod walk;
 
 use items::ips;
 use proptest::prelude::*;
+use random::Random;
 use trace_insntrace::flow::{Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item, Part};
 use trace_insntrace::pt::{encode, Compression, ExecMode, Ip, Packet, PsbState, Tnt, Writer};
-use walk::{Odds, Program, Random, Walk, BASE};
+use walk::{Odds, Program, Walk, BASE};
 
 const OFTEN: Odds = Odds { interrupt: 50, pause: 30, psb: 70, time: 20, overflow: 40 };
 

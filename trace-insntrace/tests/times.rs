@@ -2,8 +2,11 @@
 
 #[path = "common/machine.rs"]
 mod machine;
+#[path = "common/random.rs"]
+mod random;
 
-use machine::{Features, Machine, Random, Timed, NOMINAL};
+use machine::{Features, Machine, Timed, NOMINAL};
+use random::Random;
 use trace_insntrace::flow::{FlowDecoder, Image, Item};
 use trace_insntrace::pt::{encode, Packet, PacketClock, PsbState, Timing, Writer};
 
@@ -94,9 +97,6 @@ fn hostile_packets_overflow_no_number() {
 }
 
 #[test]
-fn instructions_have_the_refined_time() {
-    // dec ecx; jnz -4; syscall
-#[test]
 fn cycles_are_counted_on_at_mtc_packets_without_the_ratio_of_the_crystal_clock() {
     for crystal in [None, Some((250, 0))] {
         let timing = Timing { mtc_period: 3, crystal, nominal: Some(NOMINAL) };
@@ -119,6 +119,9 @@ fn cycles_are_counted_on_at_mtc_packets_without_the_ratio_of_the_crystal_clock()
     }
 }
 
+#[test]
+fn instructions_have_the_refined_time() {
+    // dec ecx; jnz -4; syscall
     let mut image = Image::new();
     image.insert(0x1000, &[0xff, 0xc9, 0x75, 0xfc, 0x0f, 0x05]);
     let mut writer = Writer::new();

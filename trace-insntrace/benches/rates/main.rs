@@ -18,6 +18,8 @@ mod decoders;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod engines;
 mod libipt;
+#[path = "../../tests/common/random.rs"]
+mod random;
 mod sample;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod sort;

@@ -7,7 +7,8 @@ use trace_insntrace::flow::Image;
 use trace_insntrace::pt::{encode, Packet, Writer};
 
 use crate::decoders::packets;
-use crate::walk::{Odds, Program, Random, Walk, BASE};
+use crate::random::Random;
+use crate::walk::{Odds, Program, Walk, BASE};
 
 /// A trace, and what is required to decode it.
 pub(crate) struct Sample {

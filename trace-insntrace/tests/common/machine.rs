@@ -2,25 +2,10 @@
 
 use trace_insntrace::pt::{Compression, ExecMode, Ip, Packet, Timing, Tnt};
 
+use crate::random::Random;
+
 /// The ticks between two frequencies of the core.
 const FREQUENCY_TICKS: u64 = 200_000;
-
-/// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-}
 
 /// What the processor writes.
 #[derive(Debug, Clone, Copy)]

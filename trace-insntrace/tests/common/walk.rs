@@ -9,32 +9,13 @@ use std::collections::HashMap;
 
 use trace_insntrace::pt::{ExecMode, Packet, PsbState, Writer};
 
+use crate::random::Random;
+
 /// The address of programs.
 pub(crate) const BASE: u64 = 0x7f12_3456_7000;
 
 /// An address that no program has.
 const OUTSIDE: u64 = 0x4000_0000;
-
-/// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        count != 0 && self.below(count) == 0
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -83,9 +64,9 @@ impl Program {
         for block in 0..blocks {
             program.starts.push(program.here());
             for _ in 0..random.below(6) {
-                program.add(FILLERS[random.below(FILLERS.len())], Step::Plain);
+                program.add(random.of::<&[u8]>(FILLERS), Step::Plain);
             }
-            let forward = block + 1 + random.below(blocks - block);
+            let forward = block + 1 + random.index(blocks - block);
             program.branch(random, block, blocks, forward, &mut fixups);
         }
         program.starts.push(program.here());
@@ -102,7 +83,7 @@ impl Program {
         forward: usize,
         fixups: &mut Vec<Fixup>,
     ) {
-        let any = random.below(blocks);
+        let any = random.index(blocks);
         match random.below(10) {
             0..=2 => self.direct(b"\x0f\x85", Step::Conditional, any, fixups),
             3 => self.direct(b"\xe9", Step::Jump, forward, fixups),
@@ -200,7 +181,7 @@ impl<'a> Walk<'a> {
     }
 
     fn anywhere(&mut self) -> u64 {
-        self.program.starts[self.random.below(self.program.starts.len())]
+        *self.random.of(&self.program.starts)
     }
 
     /// Adds events that may happen before any instruction.

@@ -8,8 +8,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use trace_insntrace::flow::{FlowDecoder, Image, Item};
 use trace_insntrace::pt::Writer;
-use walk::{Odds, Program, Random, Walk, BASE};
+use walk::{Odds, Program, Walk, BASE};
 
+use crate::random::Random;
 use crate::Libipt;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::{programs, stepped};

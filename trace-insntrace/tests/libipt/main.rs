@@ -10,6 +10,8 @@ mod packets;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[path = "../common/programs.rs"]
 mod programs;
+#[path = "../common/random.rs"]
+mod random;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod service;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

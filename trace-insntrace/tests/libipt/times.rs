@@ -5,7 +5,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use trace_insntrace::pt::{encode, Packet, PacketClock, PacketDecoder, Timing};
 
-use crate::machine::{Features, Machine, Random, NOMINAL};
+use crate::machine::{Features, Machine, NOMINAL};
+use crate::random::Random;
 use crate::Libipt;
 
 /// Returns a line with the time of each TNT and TIP packet.

@@ -10,7 +10,9 @@ mod live;
 mod model;
 mod panics;
 mod processes;
+#[path = "../common/random.rs"]
 mod random;
+mod random_calls;
 #[path = "../common/replayed.rs"]
 mod replayed;
 #[path = "../common/stepped.rs"]

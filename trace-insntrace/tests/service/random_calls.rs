@@ -7,6 +7,7 @@ use trace_insntrace::service::{Client, Error};
 use trace_insntrace::step::Engine;
 
 use crate::model::{call, Answer, Model};
+use crate::random::Random;
 use crate::target::{wait_until, Target};
 use crate::{with_each_engine, Running, BUFFER, CONFIG};
 
@@ -18,19 +19,7 @@ with_each_engine! {
 const SEQUENCES: u32 = 300;
 
 /// The longest sequence.
-const CALLS: u32 = 50;
-
-/// SplitMix64, with a seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word >> 32) as u32
-    }
-}
+const CALLS: u64 = 50;
 
 /// Programs, one for each thread of the model.
 struct Targets(Vec<Target>);
@@ -110,8 +99,8 @@ fn calls_over_the_socket_do_what_the_model_does(engine: Engine) {
         wait_until(|| Client::connect(&service.path()).is_ok_and(|client| client.close().is_ok()));
         let client = service.connect();
         let mut model = Model::new(0);
-        for _ in 0..random.next() % CALLS {
-            let call = call(random.next(), CONFIG);
+        for _ in 0..random.below(CALLS) {
+            let call = call(random.next() as u32, CONFIG);
             let found = perform(&client, targets.translate(call));
             let found = found.map_err(|error| error.status().expect("a status"));
             let (found, expected) = (comparable(found), comparable(model.call(call)));
@@ -140,7 +129,7 @@ fn traces_of_random_calls_are_decoded(engine: Engine) {
     for _ in 0..40 {
         target.write_lines(2);
         // Each of them fails in some states.
-        let _result = match random.next() % 5 {
+        let _result = match random.below(5) {
             0 => client.assign_thread_buffer(BUFFER, thread),
             1 => client.release_thread_buffer(BUFFER, thread),
             2 | 3 => client.start(),
