@@ -191,7 +191,8 @@ fn number(path: &Path, radix: u32) -> Result<u64, Missing> {
     u64::from_str_radix(digits, radix).map_err(|_| Missing::Malformed(path.to_owned()))
 }
 
-/// Kernels before 4.8 do not have the file, and processors may not report it: 0.
+/// Parses the decimal number that the kernel's `arch/x86/events/intel/pt.c` prints: bits 8 to 15 of
+/// `MSR_PLATFORM_INFO`. Old kernels do not have the file, and processors may not report it: 0.
 fn nominal(path: &Path) -> Result<Option<u8>, Missing> {
     if !path.exists() {
         return Ok(None);

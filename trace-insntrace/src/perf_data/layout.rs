@@ -22,7 +22,9 @@ pub(super) const MISC_USER: u16 = 2;
 /// The type of AUX data in `AUXTRACE_INFO`.
 pub(super) const INTEL_PT: u32 = 1;
 
-/// The fields of `AUXTRACE_INFO`, by their place.
+/// The fields of `AUXTRACE_INFO`, by their place: the enumeration of perf's
+/// `tools/perf/util/intel-pt.h`, which `intel_pt_info_fill` of
+/// `tools/perf/arch/x86/util/intel-pt.c` writes.
 pub(super) mod info {
     pub(in super::super) const PMU_TYPE: usize = 0;
     pub(in super::super) const TIME_SHIFT: usize = 1;
@@ -36,7 +38,8 @@ pub(super) mod info {
     /// The ratio of the time stamp counter to the crystal clock.
     pub(in super::super) const TSC_CTC_NUMERATOR: usize = 12;
     pub(in super::super) const TSC_CTC_DENOMINATOR: usize = 13;
-    /// The ratio of the highest frequency without turbo, in the unit of CBR packets.
+    /// The ratio of the highest frequency without turbo, in the unit of CBR packets:
+    /// `INTEL_PT_MAX_NONTURBO_RATIO`, the number that `max_nonturbo_ratio` of sysfs has.
     pub(in super::super) const NOMINAL_RATIO: usize = 15;
     /// The number of fields, of which the last is the length of the filters.
     pub(in super::super) const COUNT: usize = 17;
