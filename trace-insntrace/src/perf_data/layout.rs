@@ -34,6 +34,8 @@ pub(super) mod info {
     /// The bits of `config`.
     pub(in super::super) const TSC_BIT: usize = 5;
     pub(in super::super) const UNCOMPRESSED_BIT: usize = 6;
+    /// Whether each AUX data is a snapshot.
+    pub(in super::super) const SNAPSHOT_MODE: usize = 8;
     pub(in super::super) const MTC_FREQUENCY_BITS: usize = 11;
     /// The ratio of the time stamp counter to the crystal clock.
     pub(in super::super) const TSC_CTC_NUMERATOR: usize = 12;

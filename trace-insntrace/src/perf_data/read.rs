@@ -5,6 +5,8 @@
 //! AUX data of a thread or a CPU ──► packets ─────────┴─► packets of each thread, with their code
 //! ```
 //!
+//! Each AUX data follows the one before, or is a snapshot of the newest packets.
+//!
 //! Tracing is off in the kernel, so that each time that it is on belongs to one thread: that of the
 //! buffer, or the one that its CPU executes at the time.
 
@@ -13,13 +15,14 @@ mod mapped;
 #[cfg(target_arch = "x86_64")]
 mod notes;
 mod route;
+mod snapshots;
 mod stream;
 mod timeline;
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use trace_kernel::perf_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor, PerfDataError};
@@ -27,10 +30,14 @@ use trace_kernel::perf_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor, PerfData
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::notes::notes_of_buffer;
 use self::route::Router;
+use self::snapshots::Joiner;
 pub(crate) use self::timeline::Timeline;
 use super::layout::{info, TimeConversion, INTEL_PT};
 use crate::pt::Timing;
 use crate::recording::{Clock, Error, Recording, Writer};
+
+/// The most bytes of a snapshot, of which two are in memory.
+const MAX_SNAPSHOT_BYTES: u64 = 1 << 30;
 
 /// Why a file of perf cannot be read.
 #[derive(Debug)]
@@ -102,10 +109,11 @@ pub fn read(
     // The time of MTC packets is in time stamps then.
     let mut writer =
         Writer::create(directory, clock, "mtc_freq: 0\n").map_err(ImportError::Recording)?;
-    let timing = clock::timing(&contents.fields, contents.config);
+    let timing = clock::timing(&contents.fields, contents.config());
     let ticks = |(time, event)| (conversion.ticks(time), event);
     let events = contents.events.into_iter().map(ticks);
-    let imported = divide(contents.queues.into_values(), events, timing, &mut writer)?;
+    let queues = contents.queues.into_values().map(|it| (it.queue, it.packets));
+    let imported = divide(queues, events, timing, &mut writer)?;
     drop(writer);
     let recording = Recording::open(directory).map_err(ImportError::Recording)?;
     Ok((recording, imported))
@@ -142,14 +150,27 @@ struct Contents {
     event_types: Vec<(u32, u64)>,
     kind: Option<u32>,
     fields: Vec<u64>,
-    /// The options of the event of Intel PT.
-    config: u64,
-    /// The buffers in temporary files, by number.
-    queues: BTreeMap<u32, (AuxQueue, File)>,
+    /// The buffers by number.
+    queues: BTreeMap<u32, Queue>,
     events: Vec<(u64, AuxEvent)>,
 }
 
+/// A buffer, with its packets in a temporary file.
+#[derive(Debug)]
+struct Queue {
+    queue: AuxQueue,
+    packets: File,
+    snapshots: Joiner,
+}
+
 impl Contents {
+    /// Returns the options of the event of Intel PT.
+    fn config(&self) -> u64 {
+        let pmu = self.fields.get(info::PMU_TYPE).copied();
+        let of_pmu = |(kind, _): &&(u32, u64)| Some(u64::from(*kind)) == pmu;
+        self.event_types.iter().find(of_pmu).map_or(0, |(_, config)| *config)
+    }
+
     fn conversion(&self) -> Option<TimeConversion> {
         let field = |index: usize| self.fields.get(index).copied();
         let conversion = TimeConversion {
@@ -161,6 +182,21 @@ impl Contents {
     }
 }
 
+impl Queue {
+    fn new(queue: AuxQueue) -> io::Result<Self> {
+        Ok(Self { queue, packets: tempfile::tempfile()?, snapshots: Joiner::default() })
+    }
+
+    fn add_snapshot(&mut self, bytes: &mut dyn Read) -> io::Result<()> {
+        let mut snapshot = Vec::new();
+        bytes.take(MAX_SNAPSHOT_BYTES + 1).read_to_end(&mut snapshot)?;
+        if snapshot.len() as u64 > MAX_SNAPSHOT_BYTES {
+            return Err(io::Error::other("a snapshot has more than 1 GiB"));
+        }
+        self.packets.write_all(&self.snapshots.next(snapshot))
+    }
+}
+
 impl AuxVisitor for Contents {
     fn event_type(&mut self, kind: u32, config: u64) {
         self.event_types.push((kind, config));
@@ -168,20 +204,18 @@ impl AuxVisitor for Contents {
 
     fn info(&mut self, kind: u32, fields: Vec<u64>) {
         self.kind = Some(kind);
-        let pmu = fields.get(info::PMU_TYPE).copied();
-        let of_pmu = |(kind, _): &&(u32, u64)| Some(u64::from(*kind)) == pmu;
-        self.config = self.event_types.iter().find(of_pmu).map_or(0, |(_, config)| *config);
         self.fields = fields;
     }
 
     fn data(&mut self, queue: AuxQueue, bytes: &mut dyn Read) -> io::Result<()> {
-        let file = match self.queues.entry(queue.index) {
-            std::collections::btree_map::Entry::Occupied(entry) => &mut entry.into_mut().1,
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                &mut entry.insert((queue, tempfile::tempfile()?)).1
-            }
+        let known = match self.queues.entry(queue.index) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Queue::new(queue)?),
         };
-        io::copy(bytes, file).map(drop)
+        match self.fields.get(info::SNAPSHOT_MODE) {
+            None | Some(0) => io::copy(bytes, &mut known.packets).map(drop),
+            Some(_) => known.add_snapshot(bytes),
+        }
     }
 
     fn event(&mut self, time: u64, event: AuxEvent) {

@@ -5,10 +5,11 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use trace_insntrace::flow::Item;
 use trace_insntrace::perf_data::{read, ImportError, Imported};
 use trace_insntrace::pt::{ExecMode, PsbState, Writer};
-use trace_insntrace::recording::TraceDecoder;
+use trace_insntrace::recording::{Recording, Trace};
+
+use crate::decode;
 
 /// The address of both programs.
 const BASE: u64 = 0x1000;
@@ -23,14 +24,14 @@ fn program(nops: usize) -> Vec<u8> {
 }
 
 /// The file of a program: only ELF files have code.
-fn executable(nops: usize) -> Vec<u8> {
+pub(crate) fn executable(nops: usize) -> Vec<u8> {
     let mut file = b"\x7fELF".to_vec();
     file.resize(CODE_OFFSET, 0);
     [file, program(nops)].concat()
 }
 
 /// The executed addresses of a program that makes this many rounds.
-fn executed(nops: u64, rounds: usize) -> Vec<u64> {
+pub(crate) fn executed(nops: u64, rounds: usize) -> Vec<u64> {
     let round = (0..nops).chain([nops, nops + 2]).map(|at| BASE + at);
     round.collect::<Vec<_>>().repeat(rounds).into_iter().chain([BASE + nops + 4]).collect()
 }
@@ -57,7 +58,7 @@ fn event(kind: u32, misc: u16, body: &[u8], (task, cpu, time): (u64, u64, u64)) 
 }
 
 /// The records of a process that executes a file.
-fn process(task: u64, path: &Path) -> Vec<u8> {
+pub(crate) fn process(task: u64, path: &Path) -> Vec<u8> {
     let ids = longs(&[task | task << 32]);
     let comm = [ids.clone(), text(&format!("task{task}"))].concat();
     let mapped = longs(&[BASE, 0x1000, CODE_OFFSET as u64, 0, 0, 0, 5 | 2 << 32]);
@@ -65,7 +66,7 @@ fn process(task: u64, path: &Path) -> Vec<u8> {
     [event(3, 0, &comm, (task, 0, 1)), event(10, 2, &mapped, (task, 0, 1))].concat()
 }
 
-fn switch(is_in: bool, task: u64, cpu: u64, time: u64) -> Vec<u8> {
+pub(crate) fn switch(is_in: bool, task: u64, cpu: u64, time: u64) -> Vec<u8> {
     event(14, if is_in { 0 } else { 1 << 13 }, &[], (task, cpu, time))
 }
 
@@ -89,37 +90,60 @@ fn cpu(periods: &[(u64, usize)]) -> Vec<u8> {
     packets
 }
 
-fn buffer(index: u32, packets: &[u8]) -> Vec<u8> {
+pub(crate) fn buffer(index: u32, packets: &[u8]) -> Vec<u8> {
     let numbers = longs(&[packets.len() as u64, 0, 0]);
     let place = [index, u32::MAX, index, 0].map(u32::to_le_bytes).concat();
     [record(71, 0, &[numbers, place].concat()), packets.to_vec()].concat()
 }
 
-/// A file with a clock that counts time stamps.
-fn file(data: &[u8]) -> Vec<u8> {
-    let header = longs(&[u64::from_le_bytes(*b"PERFILE2"), 104, 128, 112, 128, 240]);
+const MAGIC: u64 = u64::from_le_bytes(*b"PERFILE2");
+
+/// The only event, without its id 1.
+fn attribute() -> Vec<u8> {
     // TID, TIME, CPU and IDENTIFIER; `sample_id_all`, `context_switch`.
     let sample_type = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 16;
     let mut event = longs(&[8 | 112 << 32, 0x2401, 1, sample_type, 0, 1 << 18 | 1 << 26]);
     event.resize(112, 0);
-    let sizes = longs(&[data.len() as u64, 0, 0, 0, 0, 0, 0, 1]);
-    [&header[..], &sizes, &event, &longs(&[104, 8]), data].concat()
+    event
 }
 
-fn info() -> Vec<u8> {
-    let mut fields = [0; 19];
+/// A file with a clock that counts time stamps.
+pub(crate) fn file(data: &[u8]) -> Vec<u8> {
+    let header = longs(&[MAGIC, 104, 128, 112, 128, 240]);
+    let sizes = longs(&[data.len() as u64, 0, 0, 0, 0, 0, 0, 1]);
+    [&header[..], &sizes, &attribute(), &longs(&[104, 8]), data].concat()
+}
+
+/// The same, as perf writes it to a pipe.
+fn pipe(data: &[u8]) -> Vec<u8> {
+    let event = record(64, 0, &[attribute(), longs(&[1])].concat());
+    [&longs(&[MAGIC, 16])[..], &event, data].concat()
+}
+
+pub(crate) fn info(has_snapshots: bool) -> Vec<u8> {
+    let mut fields = [0; 18];
     (fields[0], fields[1], fields[3], fields[5]) = (1, 8, 1, 1);
-    record(70, 0, &longs(&fields[..18]))
+    fields[9] = has_snapshots.into();
+    record(70, 0, &longs(&fields))
+}
+
+/// Returns the decoded addresses of each thread, whose name is that of [`process`].
+pub(crate) fn instructions(recording: &Recording) -> BTreeMap<u32, Vec<u64>> {
+    let of_trace = |trace: Trace| {
+        assert_eq!((trace.pid, &*trace.name), (trace.tid, &*format!("task{}", trace.tid)));
+        (trace.tid, decode(recording, trace.id))
+    };
+    recording.traces().into_iter().map(of_trace).collect()
 }
 
 #[test]
-fn buffers_of_cpus_are_divided_among_threads() {
+fn buffers_of_cpus_are_divided_among_threads_in_files_and_the_output_of_pipes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("one"), executable(0)).unwrap();
     fs::write(path("two"), executable(1)).unwrap();
     let data = [
-        info(),
+        info(false),
         buffer(0, &cpu(&[(100, 1), (300, 2), (600, 3), (900, 7)])),
         buffer(1, &cpu(&[(400, 4), (700, 5)])),
         process(1, &path("one")),
@@ -135,25 +159,15 @@ fn buffers_of_cpus_are_divided_among_threads() {
         switch(false, 1, 0, 650),
     ]
     .concat();
-    let directory = path("recording");
-    let (recording, imported) = read(Cursor::new(file(&data)), &directory).unwrap();
-    // At 900, no thread is on the CPU.
-    assert_eq!(imported, Imported { unattributed: 1, missing: Vec::new() });
-    let mut found = BTreeMap::new();
-    for trace in recording.traces() {
-        assert_eq!((trace.pid, &*trace.name), (trace.tid, &*format!("task{}", trace.tid)));
-        let packets = recording.packets(trace.id).unwrap();
-        let mut decoder = TraceDecoder::new(recording.notes(), trace.id, packets);
-        let ips: &mut Vec<u64> = found.entry(trace.tid).or_default();
-        while let Some(item) = decoder.next_item().unwrap() {
-            if let Item::Instruction(instruction) = item.unwrap() {
-                ips.push(instruction.ip);
-            }
-        }
-    }
     let one = [1, 4, 3].map(|rounds| executed(0, rounds)).concat();
     let two = [2, 5].map(|rounds| executed(1, rounds)).concat();
-    assert_eq!(found, BTreeMap::from([(1, one), (2, two)]));
+    let expected = BTreeMap::from([(1, one), (2, two)]);
+    for (name, bytes) in [("of file", file(&data)), ("of pipe", pipe(&data))] {
+        let (recording, imported) = read(Cursor::new(bytes), &path(name)).unwrap();
+        // At 900, no thread is on the CPU.
+        assert_eq!(imported, Imported { unattributed: 1, missing: Vec::new() });
+        assert_eq!(instructions(&recording), expected, "{name}");
+    }
 }
 
 #[test]
@@ -168,10 +182,14 @@ fn other_files_are_refused() {
     let short = record(70, 0, &longs(&[1, 8]));
     let packets = buffer(0, &cpu(&[(1, 1)]));
     assert!(matches!(import(file(&[short, packets].concat()), "c"), ImportError::NoTime));
-    let whole = file(&[info(), buffer(0, &cpu(&[(1, 1)])), without].concat());
-    for length in 0..whole.len() {
-        let name = format!("cut {length}");
-        // Any part of a file is an error or a recording, and no panic.
-        let _result = read(Cursor::new(&whole[..length]), &folder.path().join(name));
+    let data = [info(false), buffer(0, &cpu(&[(1, 1)])), without].concat();
+    for whole in [file(&data), pipe(&data)] {
+        for length in 0..whole.len() {
+            let name = format!("cut {length} of {}", whole.len());
+            // Any part of a file is an error or a recording, and no panic.
+            let _result = read(Cursor::new(&whole[..length]), &folder.path().join(name));
+        }
     }
+    let no_event = [&longs(&[MAGIC, 16])[..], &data].concat();
+    assert!(matches!(import(no_event, "d"), ImportError::File(_)));
 }

@@ -5,16 +5,20 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod cpus;
+mod exported;
 #[path = "../common/programs.rs"]
 mod programs;
+mod snapshots;
 #[path = "../common/stepped.rs"]
 mod stepped;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use exported::Exported;
 use stepped::Stepped;
 use tempfile::TempDir;
 use trace_insntrace::flow::Item;
@@ -67,9 +71,13 @@ fn options() -> Options {
 
 /// Returns the instructions that perf decodes, by thread.
 fn theirs(file: &Path) -> BTreeMap<u32, Vec<u64>> {
+    instructions_of_perf(file.as_os_str(), Stdio::null())
+}
+
+fn instructions_of_perf(file: &OsStr, input: Stdio) -> BTreeMap<u32, Vec<u64>> {
     let mut command = Command::new("perf");
     command.args(["script", "--itrace=i1i", "-F", "tid,ip", "-i"]).arg(file);
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let output = command.stdin(input).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !errors.contains("error"), "{errors}");
     let mut found = BTreeMap::<_, Vec<_>>::new();
@@ -150,10 +158,80 @@ fn perf_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
     }
 }
 
+/// A program that makes many system calls, with its exported file.
+fn listed() -> (Recorded, Exported) {
+    let mut list = Command::new("/bin/ls");
+    list.args(["-l", "/"]).env_clear().stdout(Stdio::null());
+    let settings = Options { engine: Engine::Block, psb_bytes: 512, ..options() };
+    let recorded = Recorded::of(stepped::trace(&mut list, settings).0);
+    let exported = Exported::parse(&std::fs::read(recorded.export()).unwrap());
+    (recorded, exported)
+}
+
+/// Returns the instructions of each thread of a file of perf.
+fn ours(file: &Path) -> BTreeMap<u32, Vec<u64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("imported");
+    let (recording, rest) = perf_data::read(File::open(file).unwrap(), &directory).unwrap();
+    assert_eq!(rest, perf_data::Imported::default());
+    recording.traces().into_iter().map(|trace| (trace.tid, decode(&recording, trace.id))).collect()
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_same_instructions_in_snapshots() {
+    let (recorded, exported) = listed();
+    let file = recorded.folder.path().join("snapshots");
+    let executed = recorded.run.executed_by(stepped::FIRST);
+    // With overlaps, and with packets that are missing.
+    for (size, distance, is_whole) in [(1 << 17, 1024, true), (2048, 8192, false)] {
+        std::fs::write(&file, exported.clone().snapshots(size, distance).file()).unwrap();
+        let (ours, theirs) = (ours(&file), theirs(&file));
+        let [ours_of, theirs_of] =
+            [&ours, &theirs].map(|it| it.values().cloned().collect::<Vec<_>>());
+        let ([ours_of], [theirs_of]) = (&ours_of[..], &theirs_of[..]) else { panic!() };
+        assert_eq!(ours.keys().next(), theirs.keys().next());
+        let first = ours_of.iter().zip(theirs_of).position(|(one, other)| one != other);
+        assert_eq!((first, ours_of.len()), (None, theirs_of.len()));
+        assert_eq!(*ours_of == executed, is_whole, "{} of {}", ours_of.len(), executed.len());
+        assert!(ours_of.len() > 1000);
+    }
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_same_instructions_in_the_output_of_a_pipe() {
+    let (recorded, exported) = listed();
+    let file = recorded.folder.path().join("pipe");
+    std::fs::write(&file, exported.pipe()).unwrap();
+    // Of a file as standard input, perf does not read records behind AUX data.
+    let mut cat = Command::new("cat").arg(&file).stdout(Stdio::piped()).spawn().unwrap();
+    let theirs = instructions_of_perf("-".as_ref(), cat.stdout.take().unwrap().into());
+    assert!(cat.wait().unwrap().success());
+    let executed = recorded.run.executed_by(stepped::FIRST);
+    for found in [ours(&file), theirs] {
+        let [found] = &found.into_values().collect::<Vec<_>>()[..] else { panic!() };
+        let first = found.iter().zip(&executed).position(|(found, it)| found != it);
+        assert_eq!((first, found.len()), (None, executed.len()));
+    }
+}
+
 fn pipe() -> Command {
     let mut pipe = Command::new("/bin/sh");
     pipe.args(["-c", "printf 'b\\na\\n' | cat"]);
     pipe
+}
+
+fn decode(recording: &Recording, trace: TraceId) -> Vec<u64> {
+    let packets = recording.packets(trace).unwrap();
+    let mut decoder = TraceDecoder::new(recording.notes(), trace, packets);
+    let mut found = Vec::new();
+    while let Some(item) = decoder.next_item().unwrap() {
+        if let Item::Instruction(instruction) = item.unwrap() {
+            found.push(instruction.ip);
+        }
+    }
+    found
 }
 
 /// A file of perf has the instructions of the recording that it was exported from.
@@ -171,14 +249,7 @@ fn assert_same_after_import(recorded: &Recorded) {
     for trace in executing {
         let same = traces.iter().find(|found| found.tid == trace.tid).unwrap();
         assert_eq!((same.pid, &same.name), (trace.pid, &trace.name));
-        let packets = imported.packets(same.id).unwrap();
-        let mut decoder = TraceDecoder::new(imported.notes(), same.id, packets);
-        let mut found = Vec::new();
-        while let Some(item) = decoder.next_item().unwrap() {
-            if let Item::Instruction(instruction) = item.unwrap() {
-                found.push(instruction.ip);
-            }
-        }
+        let found = decode(&imported, same.id);
         let executed = recorded.run.executed_by(trace.id);
         let first = found.iter().zip(&executed).position(|(found, it)| found != it);
         assert_eq!((first, found.len()), (None, executed.len()), "{trace:?}");

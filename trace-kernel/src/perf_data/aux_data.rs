@@ -7,7 +7,7 @@ use super::fields::{numbers, Fields};
 use super::header::{self, Contents, PIPE_BYTES};
 use super::order::Sorter;
 use super::parse;
-use super::raw::{RawRecord, AUXTRACE_INFO, FINISHED_ROUND, FIRST_OWN};
+use super::raw::{RawRecord, AUXTRACE_INFO, FINISHED_ROUND, FIRST_OWN, HEADER_ATTR};
 use super::sample::sample_id;
 use super::stream::Stream;
 use crate::byte_order::ByteOrder;
@@ -47,11 +47,12 @@ pub trait AuxVisitor {
     fn event(&mut self, time: u64, event: AuxEvent);
 }
 
-/// Reads the AUX data of a file of perf, and the records about threads and code.
+/// Reads the AUX data of a file of perf, also of one that it wrote to a pipe, and the records about
+/// threads and code.
 ///
 /// # Errors
 ///
-/// Fails if the file is malformed, or is the output of a pipe. The records before were visited.
+/// Fails if the file is malformed. The records before were visited.
 pub fn read_aux<R: Read + Seek>(
     mut input: R,
     visitor: &mut impl AuxVisitor,
@@ -61,13 +62,14 @@ pub fn read_aux<R: Read + Seek>(
     input.by_ref().take(PIPE_BYTES as u64).read_to_end(&mut start)?;
     let (order, is_pipe) = header::kind(&start)?;
     if is_pipe {
-        return Err(PerfDataError::Malformed("file: it is the output of a pipe"));
+        let stream = Stream::new(BufReader::new(input), None, order);
+        return Parser::new(Contents::default(), order).read(stream, visitor);
     }
     let (contents, data) = header::read(&mut input, order)?;
     header::seek(&mut input, data.offset)?;
     contents.attributes.list().iter().for_each(|it| visitor.event_type(it.kind, it.config));
     let stream = Stream::new(BufReader::new(input), Some(data.size), order);
-    Parser { contents, order, sorter: Sorter::default() }.read(stream, visitor)
+    Parser::new(contents, order).read(stream, visitor)
 }
 
 struct Parser {
@@ -75,9 +77,15 @@ struct Parser {
     order: ByteOrder,
     /// Records with the index of their event.
     sorter: Sorter<(usize, SampleId, RawRecord)>,
+    /// Whether the fields of records are known.
+    is_checked: bool,
 }
 
 impl Parser {
+    fn new(contents: Contents, order: ByteOrder) -> Self {
+        Self { contents, order, sorter: Sorter::default(), is_checked: false }
+    }
+
     fn read<R: Read>(
         mut self,
         mut stream: Stream<R>,
@@ -93,7 +101,8 @@ impl Parser {
             match record.kind {
                 AUXTRACE_INFO => info(&record, order, visitor),
                 FINISHED_ROUND => self.sorter.end_round(),
-                kind if kind >= FIRST_OWN => {}
+                HEADER_ATTR => self.event_type(&record, visitor)?,
+                kind if kind >= FIRST_OWN => self.contents.add(&record, order)?,
                 _ => self.add(record)?,
             }
             self.visit_sorted(visitor);
@@ -103,8 +112,25 @@ impl Parser {
         Ok(())
     }
 
+    fn event_type(
+        &mut self,
+        record: &RawRecord,
+        visitor: &mut impl AuxVisitor,
+    ) -> Result<(), PerfDataError> {
+        self.contents.add(record, self.order)?;
+        self.is_checked = false;
+        if let Some(added) = self.contents.attributes.list().last() {
+            visitor.event_type(added.kind, added.config);
+        }
+        Ok(())
+    }
+
     fn add(&mut self, record: RawRecord) -> Result<(), PerfDataError> {
         let attributes = &self.contents.attributes;
+        if !self.is_checked {
+            attributes.check()?;
+            self.is_checked = true;
+        }
         let malformed = PerfDataError::Record { offset: record.offset };
         let Some(index) = attributes.of(&record, self.order) else { return Ok(()) };
         let id = attributes.get(index).and_then(|it| sample_id(&record, it, self.order));

@@ -17,10 +17,7 @@ use super::error::PerfDataError;
 use super::fields::Fields;
 use super::header::Contents;
 use super::notes::{self, Notes};
-use super::raw::{
-    RawRecord, AUXTRACE, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE,
-    HEADER_TRACING_DATA, SAMPLE,
-};
+use super::raw::{RawRecord, AUXTRACE, HEADER_ATTR, HEADER_TRACING_DATA, SAMPLE};
 use super::sample::{Attributes, Sample, NO_CPU};
 use super::slots::Slots;
 use crate::byte_order::ByteOrder;
@@ -34,12 +31,6 @@ use crate::live::SAMPLES;
 use crate::page::RawEvent;
 use losses::{Buffer, Losses};
 use rules::Rules;
-
-/// The type of `EVENT_UPDATE` that has a name.
-const UPDATE_NAME: u64 = 2;
-
-/// The number of `TRACING_DATA` as a description.
-const TRACING_DATA: u32 = 1;
 
 /// The id of the process of the kernel's code.
 const KERNEL: u32 = u32::MAX;
@@ -102,44 +93,15 @@ impl Converter {
 
     /// Uses a record of perf itself, which belongs to no time.
     pub(super) fn own(&mut self, record: &RawRecord) -> Result<(), PerfDataError> {
-        let Contents { attributes, description, fault } = &mut self.contents;
-        let malformed = || PerfDataError::Record { offset: record.offset };
-        let mut fields = Fields::new(&record.body, self.order);
-        let added = match record.kind {
-            HEADER_ATTR => {
-                let attribute = Attribute::parse_with_ids(&record.body, self.order);
-                attributes.add(attribute.ok_or_else(malformed)?)?;
-                self.rules = None;
-                Ok(())
-            }
-            HEADER_FEATURE => {
-                let number = fields.u64().and_then(|number| u32::try_from(number).ok());
-                let number = number.ok_or_else(malformed)?;
-                description.add(number, fields.rest, attributes, self.order)
-            }
-            HEADER_TRACING_DATA => {
-                self.rules = None;
-                description.add(TRACING_DATA, &record.body, attributes, self.order)
-            }
-            HEADER_BUILD_ID => description.build_id(record.misc, fields).ok_or_else(malformed),
-            EVENT_UPDATE => {
-                let (kind, id) = fields.u64().zip(fields.u64()).ok_or_else(malformed)?;
-                if kind == UPDATE_NAME {
-                    attributes.rename(id, fields.until_zero())?;
-                }
-                Ok(())
-            }
+        match record.kind {
+            HEADER_ATTR | HEADER_TRACING_DATA => self.rules = None,
             AUXTRACE => {
-                self.notes.aux_bytes += fields.u64().unwrap_or(0);
-                Ok(())
+                let size = Fields::new(&record.body, self.order).u64();
+                self.notes.aux_bytes += size.unwrap_or(0);
             }
-            _ => Ok(()),
-        };
-        // Records do not need descriptions.
-        if let Err(error) = added {
-            fault.get_or_insert(error);
+            _ => {}
         }
-        Ok(())
+        self.contents.add(record, self.order)
     }
 
     /// Converts a record of the kernel.

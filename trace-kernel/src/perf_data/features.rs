@@ -10,7 +10,7 @@ use super::tracing::{self, Formats};
 use crate::byte_order::ByteOrder;
 
 /// Numbers of descriptions.
-const TRACING_DATA: u32 = 1;
+pub(super) const TRACING_DATA: u32 = 1;
 const BUILD_ID: u32 = 2;
 const HOSTNAME: u32 = 3;
 const RELEASE: u32 = 4;

@@ -4,8 +4,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::attribute::Attribute;
 use super::error::PerfDataError;
-use super::features::{Description, FEATURES};
+use super::features::{Description, FEATURES, TRACING_DATA};
 use super::fields::{numbers, Fields};
+use super::raw::{
+    RawRecord, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE, HEADER_TRACING_DATA,
+};
 use super::sample::Attributes;
 use super::stream::MAX_FORMATS;
 use crate::byte_order::ByteOrder;
@@ -24,6 +27,9 @@ const FILE_BYTES: usize = 104;
 /// The size of a place in the file: its offset and its size.
 const PLACE_BYTES: u64 = 16;
 
+/// The type of `EVENT_UPDATE` that has a name.
+const UPDATE_NAME: u64 = 2;
+
 /// The most bytes of events and their ids.
 const MAX_ATTRIBUTES: u64 = 16 << 20;
 
@@ -41,6 +47,46 @@ pub(super) struct Contents {
     pub(super) description: Description,
     /// Why descriptions are missing. The records do not need them.
     pub(super) fault: Option<PerfDataError>,
+}
+
+impl Contents {
+    /// Adds what a record of perf itself has, as in the output of a pipe.
+    pub(super) fn add(
+        &mut self,
+        record: &RawRecord,
+        order: ByteOrder,
+    ) -> Result<(), PerfDataError> {
+        let Self { attributes, description, fault } = self;
+        let malformed = || PerfDataError::Record { offset: record.offset };
+        let mut fields = Fields::new(&record.body, order);
+        let added = match record.kind {
+            HEADER_ATTR => {
+                let attribute = Attribute::parse_with_ids(&record.body, order);
+                attributes.add(attribute.ok_or_else(malformed)?)?;
+                Ok(())
+            }
+            HEADER_FEATURE => {
+                let number = fields.u64().and_then(|number| u32::try_from(number).ok());
+                let number = number.ok_or_else(malformed)?;
+                description.add(number, fields.rest, attributes, order)
+            }
+            HEADER_TRACING_DATA => description.add(TRACING_DATA, &record.body, attributes, order),
+            HEADER_BUILD_ID => description.build_id(record.misc, fields).ok_or_else(malformed),
+            EVENT_UPDATE => {
+                let (kind, id) = fields.u64().zip(fields.u64()).ok_or_else(malformed)?;
+                if kind == UPDATE_NAME {
+                    attributes.rename(id, fields.until_zero())?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        // Records do not need descriptions.
+        if let Err(error) = added {
+            fault.get_or_insert(error);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the byte order of a file, and whether it was written to a pipe, by its first 16 bytes.
