@@ -1,6 +1,8 @@
 //! The interface to the tracing hardware or software.
 
-use super::call::{BufferConfig, BufferDescriptor, Mode, SideData, Status, ThreadKoid};
+use super::call::{
+    BufferConfig, BufferDescriptor, BufferState, Mode, SideData, Status, ThreadKoid,
+};
 
 /// The features of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +80,12 @@ pub trait Backend {
     /// Stops tracing. The buffers do not change afterwards.
     fn stop(&mut self);
 
-    /// Returns the offset in a buffer where tracing stopped, or the current one.
+    /// Returns the fill level of a buffer where tracing stopped, or the current one.
     ///
     /// # Errors
     ///
     /// `INTERNAL` if tracing into the buffer has failed. The packets before are in the buffer.
-    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status>;
+    fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status>;
 
     /// Returns a handle of a chunk of a buffer.
     ///
@@ -148,8 +150,8 @@ impl<B: Backend + ?Sized> Backend for Box<B> {
         (**self).stop();
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
-        (**self).capture_end(descriptor)
+    fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
+        (**self).state(descriptor)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<Self::Chunk, Status> {

@@ -99,11 +99,15 @@ pub struct BufferConfig {
 }
 
 /// The fill level of a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct BufferState {
     /// The offset where tracing stopped, counted over all chunks. A circular buffer may have
     /// packets after it too.
     pub capture_end: u64,
+    /// Whether packets did not fit into the buffer: later ones are missing.
+    pub is_full: bool,
+    /// What is missing so far for another reason.
+    pub losses: Losses,
 }
 
 /// What is required to decode a buffer.

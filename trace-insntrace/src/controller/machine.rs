@@ -158,12 +158,12 @@ impl<B: Backend> Controller<B> {
     }
 
     /// While a CPU is traced, only the CPU knows its position.
-    fn buffer_state(&self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
+    fn buffer_state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
         let trace = self.state.trace()?;
         let changing = self.state.is_active() && trace.allocation.mode == Mode::Cpu;
         require(!changing, Status::BadState)?;
         trace.buffer(descriptor)?;
-        Ok(BufferState { capture_end: self.backend.capture_end(descriptor)? })
+        self.backend.state(descriptor)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<B::Chunk, Status> {

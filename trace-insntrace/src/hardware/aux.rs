@@ -55,6 +55,8 @@ pub struct Collector {
     /// The number of bytes that were taken.
     tail: u64,
     losses: Losses,
+    /// Whether the kernel has reported since the last call of `take` that packets did not fit.
+    is_reported: bool,
     /// The process and the thread that were traced first.
     started: Option<(u32, u32)>,
 }
@@ -78,16 +80,26 @@ impl Collector {
         self.started
     }
 
+    /// Returns what was missing so far, with the packets that were not taken yet.
+    pub fn losses_so_far(&mut self, area: &mut impl AuxArea, overwrites: bool) -> Losses {
+        self.read_records(&area.take_records());
+        let is_full = !overwrites && self.is_full(area);
+        self.losses + Losses { truncated: is_full.into(), ..Losses::default() }
+    }
+
+    /// Returns whether packets may not have fitted that no record reports: the kernel writes none
+    /// if there is no space at all.
+    fn is_full(&self, area: &impl AuxArea) -> bool {
+        let size = area.size() as u64;
+        let space = size.saturating_sub(area.head().saturating_sub(self.tail));
+        space < PAGE_BYTES.min(size) && !self.is_reported
+    }
+
     /// Returns the packets since the last call, and lets the processor continue behind them.
     pub fn take(&mut self, area: &mut impl AuxArea) -> Vec<u8> {
-        let before = self.losses.truncated;
-        self.read_records(&area.take_records());
+        self.losses = self.losses_so_far(area, false);
+        self.is_reported = false;
         let (head, size) = (area.head(), area.size() as u64);
-        let space = size.saturating_sub(head.saturating_sub(self.tail));
-        // The kernel writes no record if there is no space at all.
-        if space < PAGE_BYTES.min(size) && self.losses.truncated == before {
-            self.losses.truncated += 1;
-        }
         // The position is the kernel's, but the memory is shared.
         let from = self.tail.max(head.saturating_sub(size));
         self.losses.gaps += u64::from(from > self.tail);
@@ -115,6 +127,7 @@ impl Collector {
             match (kind, word(0), word(1), word(2)) {
                 (AUX, _, _, Some(flags)) => {
                     self.losses.truncated += u64::from(flags & TRUNCATED != 0);
+                    self.is_reported |= flags & TRUNCATED != 0;
                     self.losses.gaps += u64::from(flags & PARTIAL != 0);
                 }
                 (LOST, _, Some(number), _) => self.losses.records += number,

@@ -12,7 +12,8 @@ use super::buffer::{check_limits, Buffer};
 use super::target::{status, Target};
 use super::worker::{lock, Attached, Route, Worker, RELEASE_TIME};
 use crate::controller::{
-    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
+    ctl, Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, SideData, Status,
+    ThreadKoid,
 };
 use crate::pt::Writer;
 use crate::step::{Engine, Options, TracedRange};
@@ -238,12 +239,12 @@ impl Backend for StepBackend {
         self.is_active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
+    fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
         let buffer = lock(&self.slot(descriptor)?.buffer);
         if buffer.has_failed() {
             return Err(Status::Internal);
         }
-        Ok(buffer.capture_end())
+        Ok(buffer.state())
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {

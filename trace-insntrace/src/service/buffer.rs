@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{getrlimit, Resource};
 
 use super::chunk::Chunk;
-use crate::controller::{BufferConfig, BufferDescriptor, Losses, SideData, Status};
+use crate::controller::{BufferConfig, BufferDescriptor, BufferState, Losses, SideData, Status};
 use crate::pt;
 use crate::recording::{notes_to_archive, Note, SpaceId, TraceId};
 
@@ -102,13 +102,26 @@ impl Buffer {
         self.has_failed
     }
 
-    /// Returns the offset behind the newest packet.
-    pub(super) fn capture_end(&self) -> u64 {
+    pub(super) fn state(&self) -> BufferState {
+        self.state_after(0, Losses::default())
+    }
+
+    /// Returns the state after so many more bytes of packets, of which these are missing.
+    pub(super) fn state_after(&self, bytes: u64, missing: Losses) -> BufferState {
+        let fits = self.is_circular || self.written.saturating_add(bytes) <= self.bytes();
+        BufferState {
+            capture_end: self.capture_end_after(bytes),
+            is_full: self.is_full() || !fits,
+            losses: self.losses + missing,
+        }
+    }
+
+    fn capture_end(&self) -> u64 {
         self.capture_end_after(0)
     }
 
     /// Returns the offset behind the newest packet after so many more bytes.
-    pub(super) fn capture_end_after(&self, bytes: u64) -> u64 {
+    fn capture_end_after(&self, bytes: u64) -> u64 {
         let written = self.written.saturating_add(bytes);
         match self.is_circular {
             true => written.checked_rem(self.bytes()).unwrap_or(0),
@@ -261,6 +274,7 @@ mod tests {
         // 1023 packets fit, and no part of another one.
         assert_eq!((buffer.capture_end(), buffer.is_full()), (8189, true));
         buffer.write(&[1]);
+        assert!(buffer.state().is_full);
         let expected = [&[0; 5][..], &packet.repeat(1023), &[0; 3]].concat();
         assert!(contents(&buffer) == expected);
     }

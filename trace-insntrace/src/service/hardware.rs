@@ -12,8 +12,8 @@ use super::buffer::{check_limits, Buffer};
 use super::side_thread::{Recorded, SideThread};
 use super::target::{status, Target};
 use crate::controller::{
-    Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, Mode, SideData, Status,
-    ThreadKoid,
+    Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, Losses, Mode, SideData,
+    Status, ThreadKoid,
 };
 use crate::hardware::{held_bytes, timing, Area, Collector, EventArea, Pmu, Settings, LEAST_BYTES};
 use crate::perf_data::{notes_of_buffer, Timeline};
@@ -53,6 +53,7 @@ struct Slot<A> {
 struct Traced<A> {
     queue: AuxQueue,
     area: A,
+    collector: Collector,
     settings: Settings,
     /// The events of the thread's process, if threads are traced.
     side: Option<SideThread>,
@@ -245,8 +246,8 @@ impl<A: Area> Backend for HardwareBackend<A> {
         self.is_active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
-        self.slot(descriptor).map(Slot::capture_end)
+    fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
+        self.slots.get_mut(&descriptor.0).ok_or(Status::Internal).map(Slot::state)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
@@ -309,18 +310,22 @@ impl<A: Area> Traced<A> {
     ) -> io::Result<Self> {
         let mut area = area?;
         area.set_enabled(true)?;
-        Ok(Self { queue, area, settings, side })
+        Ok(Self { queue, area, collector: Collector::new(), settings, side })
+    }
+
+    /// Returns the number of bytes that are in the area, and what is missing of them.
+    fn held(&mut self) -> (u64, Losses) {
+        let overwrites = self.settings.overwrites;
+        let losses = self.collector.losses_so_far(&mut self.area, overwrites);
+        (held_bytes(&self.area, overwrites), losses)
     }
 }
 
 impl<A: Area> Slot<A> {
-    /// Returns the offset behind the newest packet, also if it is in the area yet.
-    fn capture_end(&self) -> u64 {
-        let held = self.traced.as_ref().map_or(0, |traced| {
-            let Traced { area, settings, .. } = traced;
-            held_bytes(area, settings.overwrites)
-        });
-        self.buffer.capture_end_after(held)
+    /// Returns the state with the packets that are in the area yet.
+    fn state(&mut self) -> BufferState {
+        let (held, missing) = self.traced.as_mut().map(Traced::held).unwrap_or_default();
+        self.buffer.state_after(held, missing)
     }
 
     /// Takes the packets of an area whose events are off, and what is required to decode them.
@@ -331,15 +336,16 @@ impl<A: Area> Slot<A> {
         of_cpus: Option<&(Timeline, Losses)>,
         pmu: &Pmu,
     ) {
-        let mut collector = Collector::new();
+        let collector = &mut traced.collector;
         let packets = match traced.settings.overwrites {
             true => collector.take_overwritten(&mut traced.area),
             false => collector.take(&mut traced.area),
         };
+        let lost = collector.losses();
         let own = traced.side.take().map(timeline);
         let none = Default::default();
         let (timeline, missing) = own.as_ref().or(of_cpus).unwrap_or(&none);
-        self.buffer.lose(collector.losses() + *missing);
+        self.buffer.lose(lost + *missing);
         let timing = timing(pmu, &traced.settings);
         let notes = notes_of_buffer(TraceId(number), traced.queue, &packets, timeline, timing);
         let origin = self.buffer.begin();

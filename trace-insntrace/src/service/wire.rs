@@ -131,7 +131,7 @@ impl Request {
             }
             Ok(Results::Descriptor(descriptor)) => descriptor.0.write(&mut out),
             Ok(Results::Config(config)) => config.write(&mut out),
-            Ok(Results::State(state)) => state.capture_end.write(&mut out),
+            Ok(Results::State(state)) => state.write(&mut out),
             Ok(Results::Written(bytes, losses)) => {
                 bytes.write(&mut out);
                 losses.write(&mut out);
@@ -161,9 +161,7 @@ impl Request {
             }),
             Call::AllocateBuffer(_) => Results::Descriptor(BufferDescriptor(u32::read(bytes)?)),
             Call::GetBufferConfig(_) => Results::Config(Field::read(bytes)?),
-            Call::GetBufferState(_) => {
-                Results::State(BufferState { capture_end: u64::read(bytes)? })
-            }
+            Call::GetBufferState(_) => Results::State(Field::read(bytes)?),
             Call::GetSideData(_) => Results::Written(u64::read(bytes)?, Field::read(bytes)?),
             _ => Results::Nothing,
         })
@@ -254,6 +252,19 @@ impl Field for Allocation {
     }
 }
 
+impl Field for BufferState {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.capture_end.write(out);
+        self.is_full.write(out);
+        self.losses.write(out);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (capture_end, is_full) = (u64::read(bytes)?, bool::read(bytes)?);
+        Some(Self { capture_end, is_full, losses: Losses::read(bytes)? })
+    }
+}
+
 impl Field for Losses {
     fn write(&self, out: &mut Vec<u8>) {
         self.truncated.write(out);
@@ -324,7 +335,7 @@ mod tests {
         (Request::Call(Call::GetBufferConfig(BUFFER)), Results::Config(CONFIG)),
         (
             Request::Call(Call::GetBufferState(BUFFER)),
-            Results::State(BufferState { capture_end: 1 << 40 }),
+            Results::State(BufferState { capture_end: 1 << 40, is_full: true, losses: LOSSES }),
         ),
         (Request::Call(Call::GetChunkHandle(BUFFER, 7)), Results::Nothing),
         (Request::Call(Call::FreeBuffer(BUFFER)), Results::Nothing),

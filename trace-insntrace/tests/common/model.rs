@@ -96,7 +96,8 @@ impl Model {
             Call::GetBufferConfig(buffer) => Ok(Reply::Config(self.buffers[self.at(buffer.0)?].1)),
             Call::GetBufferState(buffer) => {
                 self.at(buffer.0)?;
-                Ok(Reply::State(BufferState { capture_end: u64::from(buffer.0) + 100 }))
+                let capture_end = u64::from(buffer.0) + 100;
+                Ok(Reply::State(BufferState { capture_end, ..BufferState::default() }))
             }
             Call::GetChunkHandle(buffer, chunk) => {
                 let count = self.buffers[self.at(buffer.0)?].1.num_chunks;

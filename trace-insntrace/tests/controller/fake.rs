@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use trace_insntrace::controller::{
-    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, SideData, Status,
-    ThreadKoid,
+    ctl, Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, Losses, SideData,
+    Status, ThreadKoid,
 };
 
 pub(crate) const CPUS: u16 = 2;
@@ -120,9 +120,9 @@ impl Backend for Fake {
         held.active = false;
     }
 
-    fn capture_end(&self, descriptor: BufferDescriptor) -> Result<u64, Status> {
+    fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
         assert!(self.held.borrow().buffers.contains_key(&descriptor.0), "it is allocated");
-        Ok(u64::from(descriptor.0) + 100)
+        Ok(BufferState { capture_end: u64::from(descriptor.0) + 100, ..BufferState::default() })
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<(u32, u32), Status> {

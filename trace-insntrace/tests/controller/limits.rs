@@ -169,7 +169,7 @@ fn chunks_are_counted_from_0() {
     let mut chunk = |number| controller.call(Call::GetChunkHandle(BUFFER, number));
     assert_eq!([0, 3].map(&mut chunk), [0, 3].map(|number| Ok(Reply::Chunk((0, number)))));
     assert_eq!([4, u32::MAX].map(chunk), [Err(Status::InvalidArgs), Err(Status::InvalidArgs)]);
-    let state = BufferState { capture_end: 100 };
+    let state = BufferState { capture_end: 100, ..BufferState::default() };
     assert_eq!(controller.call(Call::GetBufferState(BUFFER)), Ok(Reply::State(state)));
 }
 

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use trace_insntrace::controller::{
-    ctl, Allocation, BufferConfig, BufferDescriptor, Call, Controller, Losses, Mode, Reply, Status,
-    MAX_TRACES,
+    ctl, Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Controller, Losses, Mode,
+    Reply, Status, MAX_TRACES,
 };
 use trace_insntrace::flow::Item;
 use trace_insntrace::hardware::Settings;
@@ -85,11 +85,15 @@ fn allocate(controller: &mut Controlled, config: BufferConfig) -> BufferDescript
     }
 }
 
-fn capture_end(controller: &mut Controlled, buffer: BufferDescriptor) -> u64 {
+fn state(controller: &mut Controlled, buffer: BufferDescriptor) -> BufferState {
     match controller.call(Call::GetBufferState(buffer)) {
-        Ok(Reply::State(state)) => state.capture_end,
+        Ok(Reply::State(state)) => state,
         other => panic!("{other:?}"),
     }
+}
+
+fn capture_end(controller: &mut Controlled, buffer: BufferDescriptor) -> u64 {
+    state(controller, buffer).capture_end
 }
 
 /// Returns the first bytes of a buffer, and its archive.
@@ -185,15 +189,66 @@ fn a_buffer_has_what_is_missing() {
     let target = Target::start();
     done(&mut controller, Call::AssignThreadBuffer(buffer, target.thread()));
     for truncated in 1..3 {
+        let losses = Losses { truncated, ..Losses::default() };
         done(&mut controller, Call::Start);
+        for _ in 0..2 {
+            assert_eq!(state(&mut controller, buffer).losses, losses, "while tracing is on");
+        }
         done(&mut controller, Call::Stop);
+        assert_eq!(state(&mut controller, buffer).losses, losses);
         let side = match controller.call(Call::GetSideData(buffer)) {
             Ok(Reply::SideData(side)) => side,
             other => panic!("{other:?}"),
         };
-        assert_eq!(side.losses, Losses { truncated, ..Losses::default() });
+        assert_eq!(side.losses, losses);
     }
     target.finish();
+}
+
+/// Opens an area with a record about packets that did not fit, one about a gap, and one about 30
+/// lost records.
+fn open_with_losses(
+    settings: &Settings,
+    target: EventTarget,
+    cpu: Option<u16>,
+) -> io::Result<Replayed> {
+    let mut area = open(settings, target, cpu)?.with_space();
+    for (kind, fields) in [(11_u32, &[0, 0, 1_u64][..]), (11, &[0, 0, 1 << 2]), (2, &[1, 30])] {
+        let size = 8 + 8 * fields.len() as u16;
+        area.records.extend([&kind.to_ne_bytes()[..], &[0, 0], &size.to_ne_bytes()].concat());
+        area.records.extend(fields.iter().flat_map(|field| field.to_ne_bytes()));
+    }
+    Ok(area)
+}
+
+#[test]
+fn the_state_of_a_buffer_has_what_the_kernel_has_reported() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![0; 20_000];
+    let losses = Losses { truncated: 1, gaps: 1, records: 30 };
+    for (config, is_circular, expected) in [
+        (CONFIG, false, BufferState { capture_end: 20_000, is_full: false, losses }),
+        (CONFIG, true, BufferState { capture_end: 20_000, is_full: false, losses }),
+        // The buffer is smaller than the area.
+        (FOUR_CHUNKS, false, BufferState { capture_end: 16_384, is_full: true, losses }),
+    ] {
+        let mut controller = controller_of(open_with_losses);
+        done(&mut controller, Call::Initialize(Allocation { mode: Mode::Thread, num_traces: 1 }));
+        let buffer = allocate(&mut controller, BufferConfig { is_circular, ..config });
+        assert_eq!(state(&mut controller, buffer), BufferState::default());
+        let target = Target::start();
+        done(&mut controller, Call::AssignThreadBuffer(buffer, target.thread()));
+        done(&mut controller, Call::Start);
+        for _ in 0..2 {
+            assert_eq!(state(&mut controller, buffer), expected);
+        }
+        done(&mut controller, Call::Stop);
+        assert_eq!(state(&mut controller, buffer), expected);
+        target.finish();
+    }
 }
 
 /// Returns the number of CPUs, or `None` if a controller has not that many buffers.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use trace_insntrace::controller::{
-    Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, SideData, Status, ThreadKoid,
+    Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, Losses, SideData, Status,
+    ThreadKoid,
 };
 use trace_insntrace::hardware::{AuxArea, Collector};
 
@@ -160,6 +161,30 @@ fn losses_and_the_first_thread_are_reported() {
 }
 
 #[test]
+fn losses_are_known_before_packets_are_taken() {
+    let mut area = Area::new(16_384, false);
+    let mut collector = Collector::new();
+    let losses = |truncated, records| Losses { truncated, records, ..Losses::default() };
+    area.write(&packets(0, 12_289));
+    area.records.clear();
+    for _ in 0..2 {
+        // There is less than a page of space.
+        assert_eq!(collector.losses_so_far(&mut area, false), losses(1, 0));
+        assert_eq!(collector.losses_so_far(&mut area, true), losses(0, 0));
+    }
+    area.write(&packets(0, 10_000));
+    area.record(2, &[1, 30]);
+    for _ in 0..2 {
+        assert_eq!(collector.losses_so_far(&mut area, false), losses(1, 30));
+    }
+    assert_eq!(collector.take(&mut area).len(), 16_384);
+    assert_eq!(collector.losses(), losses(1, 30));
+    assert_eq!(collector.losses_so_far(&mut area, false), losses(1, 30));
+    area.write(&packets(0, 16_385));
+    assert_eq!(collector.losses_so_far(&mut area, false), losses(2, 30));
+}
+
+#[test]
 fn malformed_records_end_the_list() {
     let whole = {
         let mut area = Area::new(4096, false);
@@ -298,8 +323,8 @@ impl Backend for NoTracing {
 
     fn stop(&mut self) {}
 
-    fn capture_end(&self, _: BufferDescriptor) -> Result<u64, Status> {
-        Ok(0)
+    fn state(&mut self, _: BufferDescriptor) -> Result<BufferState, Status> {
+        Ok(BufferState::default())
     }
 
     fn chunk(&self, _: BufferDescriptor, _: u32) -> Result<(), Status> {

@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
 use trace_insntrace::controller::{
-    Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
+    Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, SideData, Status,
+    ThreadKoid,
 };
 use trace_insntrace::service::{Client, Error, Lifetime, Service, Settings, StepBackend};
 use trace_insntrace::step::Engine;
@@ -32,7 +33,7 @@ enum Method {
     Release,
     Start,
     Stop,
-    CaptureEnd,
+    State,
     Chunk,
     SideData,
 }
@@ -86,9 +87,9 @@ impl Backend for Panicking {
         self.backend.stop();
     }
 
-    fn capture_end(&self, buffer: BufferDescriptor) -> Result<u64, Status> {
-        self.check(Method::CaptureEnd);
-        self.backend.capture_end(buffer)
+    fn state(&mut self, buffer: BufferDescriptor) -> Result<BufferState, Status> {
+        self.check(Method::State);
+        self.backend.state(buffer)
     }
 
     fn chunk(&self, buffer: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
@@ -158,8 +159,8 @@ fn call_all(client: &Client, target: &mut Target) -> Result<(), Error> {
 }
 
 fn a_call_that_panics_releases_the_thread_and_ends_the_service(engine: Engine) {
-    use Method::{Allocate, Assign, CaptureEnd, Chunk, Free, Release, SideData, Start, Stop};
-    for method in [Allocate, Free, Assign, Release, Start, Stop, CaptureEnd, Chunk, SideData] {
+    use Method::{Allocate, Assign, Chunk, Free, Release, SideData, Start, State, Stop};
+    for method in [Allocate, Free, Assign, Release, Start, Stop, State, Chunk, SideData] {
         for lifetime in [Lifetime::Connection, Lifetime::Service] {
             let service = Failing::start(engine, lifetime, method);
             let mut target = Target::start();

@@ -133,10 +133,11 @@ fn tracing_stops_at_the_end_of_a_buffer(engine: Engine) {
     start(&client, config, &target);
     target.write_lines(500);
     wait_until(|| !target.is_traced());
-    assert!((8192 - 32..=8192).contains(&capture_end(&client)));
-    let (state, thread) = (BUFFER, target.thread());
+    let state = client.get_buffer_state(BUFFER).unwrap();
+    assert!((8192 - 32..=8192).contains(&state.capture_end) && state.is_full, "{state:?}");
+    let thread = target.thread();
     client.stop().unwrap();
-    let (ips, errors) = decode(&client.trace_data(state).unwrap());
+    let (ips, errors) = decode(&client.trace_data(BUFFER).unwrap());
     assert!(ips.len() > 1000 && errors == 0, "{} and {errors}", ips.len());
     client.start().unwrap();
     assert!(!target.is_traced(), "the buffer is full");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{anyhow, bail, Context, Result};
 use trace_insntrace::controller::{
-    ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status, ThreadKoid,
+    ctl, Allocation, BufferConfig, BufferDescriptor, BufferState, Mode, Status, ThreadKoid,
 };
 use trace_insntrace::hardware::Pmu;
 use trace_insntrace::recording::TraceId;
@@ -15,7 +15,7 @@ use trace_insntrace::service::{socket_path, Client, Error};
 use trace_kernel::perf_event::online;
 
 use super::files::Files;
-use super::hardware::report_losses;
+use super::hardware::{missing, report_losses};
 use super::service::READY;
 use crate::cli::{
     InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,
@@ -234,7 +234,7 @@ fn state(name: &InsnName) -> Result<u8> {
                     Err(error) if error.status() == Some(Status::Internal) => {
                         "unknown: tracing has failed".to_owned()
                     }
-                    state => state.map_err(failed)?.capture_end.to_string(),
+                    state => describe(state.map_err(failed)?),
                 };
                 let bytes = u64::from(config.num_chunks) * config.chunk_bytes();
                 let kind = if config.is_circular { "circular" } else { "stops when full" };
@@ -258,6 +258,17 @@ fn buffers(
     let mut found = Vec::new();
     for buffer in (0..allocation.num_traces.into()).map(BufferDescriptor) {
         match client.get_buffer_config(buffer) {
+/// Returns the end of the packets, and what is missing.
+fn describe(state: BufferState) -> String {
+    let BufferState { capture_end, is_full, losses } = state;
+    let mut text = capture_end.to_string();
+    if is_full {
+        text.push_str(", full: later packets are missing");
+    }
+    text.extend(missing(losses).map(|missing| format!(", {missing}")));
+    text
+}
+
             Ok(config) => found.push((buffer, config)),
             Err(error) if error.status() == Some(Status::InvalidArgs) => {}
             Err(error) => return Err(error),

@@ -326,19 +326,23 @@ impl Snapshots<'_> {
 
 /// Reports what is missing of the processor's trace. `of` precedes the messages.
 pub(super) fn report_losses(losses: Losses, of: &str) {
+    missing(losses).for_each(|missing| say(&format!("{of}{missing}")));
+}
+
+/// Returns a text for each kind of data that is missing of the processor's trace.
+pub(super) fn missing(losses: Losses) -> impl Iterator<Item = String> {
     let places = losses.truncated + losses.gaps;
-    if places > 0 {
+    let packets = (places > 0).then(|| {
         let places = counted(places, "place", "places");
-        say(&format!(
-            "{of}packets are missing at {places}: the processor wrote them faster than they were read"
-        ));
-    }
-    if losses.records > 0 {
+        format!(
+            "packets are missing at {places}: the processor wrote them faster than they were read"
+        )
+    });
+    let records = (losses.records > 0).then(|| {
         let records = counted(losses.records, "record", "records");
-        say(&format!(
-            "{of}the kernel lost {records} of mappings and switches: code may be missing"
-        ));
-    }
+        format!("the kernel lost {records} of mappings and switches: code may be missing")
+    });
+    packets.into_iter().chain(records)
 }
 
 impl Requests {
