@@ -8,6 +8,8 @@ mod killed;
 mod live;
 #[path = "../common/model.rs"]
 mod model;
+#[path = "../common/panicking.rs"]
+mod panicking;
 mod panics;
 mod processes;
 #[path = "../common/random.rs"]

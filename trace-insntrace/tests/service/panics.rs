@@ -1,19 +1,16 @@
 //! Panics of the service: in a call, at the end of a connection, and in a thread that traces.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
-use trace_insntrace::controller::{
-    Backend, BufferConfig, BufferDescriptor, BufferState, Capabilities, SideData, Status,
-    ThreadKoid,
-};
-use trace_insntrace::service::{Client, Error, Lifetime, Service, Settings, StepBackend};
+use trace_insntrace::controller::Status;
+use trace_insntrace::service::{Client, Error, Lifetime, Service, Settings};
 use trace_insntrace::step::Engine;
 use trace_protocol::clock;
 
+use crate::panicking::{Method, Panicking};
 use crate::target::{wait_until, Target};
 use crate::traced::{capture_end, decode, start};
 use crate::{fails, with_each_engine, Running, BUFFER, CONFIG};
@@ -22,85 +19,6 @@ with_each_engine! {
     a_call_that_panics_releases_the_thread_and_ends_the_service,
     a_connection_whose_end_panics_releases_the_thread_and_ends_the_service,
     a_thread_is_released_if_its_tracing_panics,
-}
-
-/// A method of a back end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
-    Allocate,
-    Free,
-    Assign,
-    Release,
-    Start,
-    Stop,
-    State,
-    Chunk,
-    SideData,
-}
-
-/// A back end of which one method panics.
-struct Panicking {
-    backend: StepBackend,
-    method: Method,
-}
-
-impl Panicking {
-    fn check(&self, method: Method) {
-        assert!(method != self.method, "{method:?}");
-    }
-}
-
-impl Backend for Panicking {
-    type Chunk = OwnedFd;
-
-    fn capabilities(&self) -> Capabilities {
-        self.backend.capabilities()
-    }
-
-    fn allocate(&mut self, buffer: BufferDescriptor, config: &BufferConfig) -> Result<(), Status> {
-        self.check(Method::Allocate);
-        self.backend.allocate(buffer, config)
-    }
-
-    fn free(&mut self, buffer: BufferDescriptor) {
-        self.check(Method::Free);
-        self.backend.free(buffer);
-    }
-
-    fn assign(&mut self, buffer: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status> {
-        self.check(Method::Assign);
-        self.backend.assign(buffer, thread)
-    }
-
-    fn release(&mut self, buffer: BufferDescriptor) -> Result<(), Status> {
-        self.check(Method::Release);
-        self.backend.release(buffer)
-    }
-
-    fn start(&mut self) -> Result<(), Status> {
-        self.check(Method::Start);
-        self.backend.start()
-    }
-
-    fn stop(&mut self) {
-        self.check(Method::Stop);
-        self.backend.stop();
-    }
-
-    fn state(&mut self, buffer: BufferDescriptor) -> Result<BufferState, Status> {
-        self.check(Method::State);
-        self.backend.state(buffer)
-    }
-
-    fn chunk(&self, buffer: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
-        self.check(Method::Chunk);
-        self.backend.chunk(buffer, chunk)
-    }
-
-    fn side_data(&self, buffer: BufferDescriptor) -> Result<SideData<OwnedFd>, Status> {
-        self.check(Method::SideData);
-        self.backend.side_data(buffer)
-    }
 }
 
 /// A service that ends with an error.
@@ -112,8 +30,7 @@ struct Failing {
 impl Failing {
     fn start(engine: Engine, lifetime: Lifetime, method: Method) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { engine, ..Settings::default() };
-        let backend = Panicking { backend: StepBackend::new(settings), method };
+        let backend = Panicking::new(engine, method);
         let path = folder.path().join("socket");
         let service = Service::bind_backend(&path, lifetime, backend).unwrap();
         Self { folder, thread: thread::spawn(|| service.run()) }

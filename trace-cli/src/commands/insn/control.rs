@@ -28,6 +28,10 @@ use crate::{exit, say};
 const NO_TRACE: &str =
     "the trace was terminated: end the controller with `trace insn reset`, then `trace insn init`";
 
+/// The hint if the process has ended, also by a panic. It has released all threads.
+const ENDED: &str =
+    "no thread is traced any more; start the controller again with `trace insn init`";
+
 pub(super) fn run(command: &InsnControl) -> Result<u8> {
     match command {
         InsnControl::Init(args) => init(args),
@@ -112,9 +116,12 @@ fn reset(name: &InsnName) -> Result<u8> {
 
 /// Returns an error with a hint for its status.
 fn explain(error: Error, what: &str) -> anyhow::Error {
-    let hint = match error.status() {
-        Some(Status::InvalidArgs) => "`trace insn state` prints the buffers",
-        Some(Status::AccessDenied) => "the process must be yours, not privileged, and not traced",
+    let hint = match (error.status(), &error) {
+        (Some(Status::InvalidArgs), _) => "`trace insn state` prints the buffers",
+        (Some(Status::AccessDenied), _) => {
+            "the process must be yours, not privileged, and not traced"
+        }
+        (None, Error::Io(io)) if io.kind() != ErrorKind::InvalidData => ENDED,
         _ => return anyhow!(error).context(format!("cannot {what}")),
     };
     anyhow!("cannot {what}: {error}{HINT}{hint}")
@@ -202,9 +209,10 @@ fn alloc(args: &InsnAllocArgs) -> Result<u8> {
     let client = connect(&args.name)?;
     let buffer = client.allocate_buffer(config).map_err(|error| {
         let hint = match error.status() {
+            None => return explain(error, "allocate a buffer"),
             Some(Status::BadState) => format!("{HINT}{NO_TRACE}"),
             Some(Status::NoMemory) => format!("{HINT}`trace insn init --memory` sets the limit"),
-            _ => String::new(),
+            Some(_) => String::new(),
         };
         anyhow!("cannot allocate a buffer: {error}{hint}")
     })?;
@@ -250,14 +258,6 @@ fn state(name: &InsnName) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// Returns the allocated buffers.
-fn buffers(
-    client: &Client,
-    allocation: Allocation,
-) -> Result<Vec<(BufferDescriptor, BufferConfig)>, Error> {
-    let mut found = Vec::new();
-    for buffer in (0..allocation.num_traces.into()).map(BufferDescriptor) {
-        match client.get_buffer_config(buffer) {
 /// Returns the end of the packets, and what is missing.
 fn describe(state: BufferState) -> String {
     let BufferState { capture_end, is_full, losses } = state;
@@ -269,6 +269,14 @@ fn describe(state: BufferState) -> String {
     text
 }
 
+/// Returns the allocated buffers.
+fn buffers(
+    client: &Client,
+    allocation: Allocation,
+) -> Result<Vec<(BufferDescriptor, BufferConfig)>, Error> {
+    let mut found = Vec::new();
+    for buffer in (0..allocation.num_traces.into()).map(BufferDescriptor) {
+        match client.get_buffer_config(buffer) {
             Ok(config) => found.push((buffer, config)),
             Err(error) if error.status() == Some(Status::InvalidArgs) => {}
             Err(error) => return Err(error),
