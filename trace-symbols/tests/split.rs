@@ -30,10 +30,11 @@ impl Program {
     fn compile(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("source.c"), SOURCE).unwrap();
-        let mut command = Command::new("cc");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+        let mut command = Command::new(&compiler);
         command.args(["-g", "-O1", "-gsplit-dwarf", "-c", "source.c"]).args(options);
         assert!(command.current_dir(folder.path()).status().unwrap().success());
-        let mut command = Command::new("cc");
+        let mut command = Command::new(&compiler);
         command.args(["source.o", "-o", "program"]);
         assert!(command.current_dir(folder.path()).status().unwrap().success());
         assert!(folder.path().join("source.dwo").exists());

@@ -37,6 +37,8 @@ NOINLINE static void outer(int number)
 	inlined(number);
 	sink = added(number) + added(number + 1);
 	leaf(number);
+	/* Otherwise a compiler may jump to the call before. */
+	sink += number;
 }
 
 int main(void)
