@@ -46,17 +46,17 @@ pub struct Header {
 pub struct FunctionId(u32);
 
 impl FunctionId {
-    /// Returns the id of a number, `None` if it has more than 28 bits.
+    /// Returns the id of a number, `None` if it is 0 or has more than 28 bits.
     #[inline]
     #[must_use]
     pub const fn new(number: u32) -> Option<Self> {
-        if number > MAX_FUNCTION_ID {
+        if number == 0 || number > MAX_FUNCTION_ID {
             return None;
         }
         Some(Self(number))
     }
 
-    /// Returns the id in the low 28 bits of `bits`.
+    /// Returns the id in the low 28 bits of `bits`. A log may have 0, which is no function.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {

@@ -219,6 +219,11 @@ fn invalid_records_are_refused() {
         let mut thread = log.thread(1, 1);
         let at = Stamp { tsc: 1, cpu: 0 };
         let function = FunctionId::new(1).unwrap();
+        let none = FunctionId::from_bits(0);
+        let error = log.function(&mut thread, at, Action::Entry, none).unwrap_err();
+        assert!(matches!(error, WriteError::Encode(_)), "{error:?}");
+        let error = log.entry_with_arguments(&mut thread, at, none, &[1]).unwrap_err();
+        assert!(matches!(error, WriteError::Encode(_)), "{error:?}");
         let error = log.custom_event(&mut thread, at, b"").unwrap_err();
         assert!(matches!(error, WriteError::Encode(_)), "{error:?}");
         let error = log.custom_event(&mut thread, at, &[1; 300]).unwrap_err();
@@ -233,5 +238,5 @@ fn invalid_records_are_refused() {
         log.write(&mut thread).unwrap();
         assert_eq!(log.into_inner().len(), 32);
     }
-    assert_eq!(FunctionId::new(1 << 28), None);
+    assert_eq!([0, 1 << 28].map(FunctionId::new), [None; 2]);
 }

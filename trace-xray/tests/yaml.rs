@@ -199,6 +199,11 @@ fn errors_have_the_line() {
         (record("kind: other"), "line 9: unknown kind other"),
         (record("cpu: 65536"), "line 9: invalid cpu: 65536"),
         (record("func-id: 268435456"), "line 9: func-id has more than 28 bits"),
+        (
+            record("kind: function-enter, tsc: 1, cpu: 1, func-id: 0"),
+            "line 9: func-id 0 is no function: llvm-xray reads zeros of a log as its entries, convert \
+             the log itself",
+        ),
         (record("func-id: -1"), "line 9: invalid func-id: -1"),
         (record("args: [ a ]"), "line 9: invalid argument: a"),
         (record("tsc: &a 1, cpu: *a"), "line 9: expected a value"),
@@ -209,6 +214,16 @@ fn errors_have_the_line() {
     assert!(error.starts_with("line 9: invalid base64: "), "{error}");
     let not_text = yaml::read(&b"---\nheader: \xff"[..], Vec::new()).unwrap_err();
     assert!(format!("{not_text:?}").contains("not UTF-8"), "{not_text:?}");
+}
+
+/// LLVM's tools write an event so that comes before the functions of its thread.
+#[test]
+fn an_event_may_have_function_0() {
+    let event = "func-id: 0, function: '0', kind: custom-event, tsc: 1, cpu: 1, data: text";
+    let (log, map) = log_of(&format!("{HEADER}\n  - {{ {event} }}\n")).unwrap();
+    let (items, errors) = items(&log, 1000);
+    assert_eq!((errors.len(), map.is_empty()), (0, true));
+    assert!(matches!(items.last().unwrap().record, Record::CustomEvent(_)));
 }
 
 #[test]

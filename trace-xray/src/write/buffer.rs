@@ -54,7 +54,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// The buffer is full.
+    /// The buffer is full, or the id of the function is 0.
     pub fn function(
         &mut self,
         at: Stamp,
@@ -62,6 +62,7 @@ impl Buffer {
         function: FunctionId,
         wall_clock: impl FnOnce() -> WallClock,
     ) -> Result<(), WriteError> {
+        check_function(function)?;
         self.make_room(at, FUNCTION_BYTES, wall_clock)?;
         let delta = self.advance(at);
         let record = FunctionRecord { action, function, delta: delta as u32 };
@@ -74,7 +75,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// The buffer is full, or smaller than the record.
+    /// The buffer is full, or smaller than the record; or the id of the function is 0.
     pub fn entry_with_arguments(
         &mut self,
         at: Stamp,
@@ -82,6 +83,7 @@ impl Buffer {
         arguments: &[u64],
         wall_clock: impl FnOnce() -> WallClock,
     ) -> Result<(), WriteError> {
+        check_function(function)?;
         let size = FUNCTION_BYTES + arguments.len().saturating_mul(METADATA_BYTES);
         self.make_room(at, size, wall_clock)?;
         let action = if arguments.is_empty() { Action::Entry } else { Action::EntryArgs };
@@ -282,6 +284,13 @@ const MIN_FILLER_BYTES: usize = METADATA_BYTES + FILLER.len() + METADATA_BYTES;
 
 fn typed(event_type: u16, delta: i32, payload: &[u8]) -> Record<'_> {
     Record::TypedEvent(TypedEvent { delta, event_type, payload })
+}
+
+fn check_function(function: FunctionId) -> Result<(), WriteError> {
+    match function.number() {
+        0 => Err(encode::EncodeError::NoFunction.into()),
+        _ => Ok(()),
+    }
 }
 
 fn check_payload(payload: &[u8]) -> Result<(), WriteError> {

@@ -20,6 +20,8 @@ pub enum EncodeError {
         /// The version.
         version: Version,
     },
+    /// The function's id is 0. The record of an entry may be all zeros, which are padding.
+    NoFunction,
     /// The payload of an event is empty or has more than [`MAX_PAYLOAD_BYTES`].
     PayloadSize {
         /// Its size.
@@ -33,6 +35,7 @@ impl fmt::Display for EncodeError {
             Self::NotInVersion { kind, version } => {
                 write!(f, "version {} has no such {kind} record", version.number())
             }
+            Self::NoFunction => write!(f, "a function cannot have the id 0"),
             Self::PayloadSize { size } => {
                 write!(f, "an event cannot have a payload of {size} bytes")
             }

@@ -15,7 +15,8 @@ pub enum WriteError {
         /// Its size in bytes.
         size: usize,
     },
-    /// The log's version has no such record, or its payload is empty or too long.
+    /// The log's version has no such record, its payload is empty or too long, or its function has
+    /// the id 0.
     Encode(EncodeError),
     /// The size of thread buffers is below [`MIN_BUFFER_BYTES`].
     BufferSize {

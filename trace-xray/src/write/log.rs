@@ -83,7 +83,7 @@ impl<W: Write> Log<W> {
     ///
     /// # Errors
     ///
-    /// Writing fails.
+    /// The id of the function is 0, or writing fails.
     pub fn function(
         &mut self,
         thread: &mut Buffer,
@@ -98,7 +98,7 @@ impl<W: Write> Log<W> {
     ///
     /// # Errors
     ///
-    /// The record is larger than a thread buffer, or writing fails.
+    /// The id of the function is 0, the record is larger than a thread buffer, or writing fails.
     pub fn entry_with_arguments(
         &mut self,
         thread: &mut Buffer,

@@ -11,7 +11,7 @@ use saphyr_parser::{Event, Input, Tag};
 
 use super::kind::Kind;
 use super::Error;
-use crate::layout::{Action, Version, MAX_PAYLOAD_BYTES};
+use crate::layout::{Action, Version, MAX_FUNCTION_ID, MAX_PAYLOAD_BYTES};
 use crate::map::Map;
 use crate::record::{Format, FunctionId, Header};
 use crate::write::{Anchor, Buffer, Log, Stamp};
@@ -183,9 +183,10 @@ impl<I: Input> Document<'_, I> {
                 "type" => fields.event_type = self.number(&key)?,
                 "func-id" => {
                     let id: u32 = self.number(&key)?;
-                    let id = FunctionId::new(id);
-                    fields.function =
-                        Some(id.ok_or_else(|| self.error("func-id has more than 28 bits"))?);
+                    if id > MAX_FUNCTION_ID {
+                        return Err(self.error("func-id has more than 28 bits"));
+                    }
+                    fields.function = Some(FunctionId::from_bits(id.into()));
                 }
                 "function" => fields.name = self.text()?.0,
                 "cpu" => fields.cpu = Some(self.number(&key)?),
@@ -263,11 +264,18 @@ struct Fields {
     data: Vec<u8>,
 }
 
+/// The function of an event.
+const NO_FUNCTION: FunctionId = FunctionId::from_bits(0);
+
+/// Why a record of function 0 is refused.
+const ZEROS: &str =
+    "func-id 0 is no function: llvm-xray reads zeros of a log as its entries, convert the log itself";
+
 /// A record.
 struct Checked {
     at: Stamp,
     kind: Kind,
-    /// The id of a function, 0 of an event.
+    /// The id of a function, or that of none.
     function: FunctionId,
     fields: Fields,
 }
@@ -278,9 +286,14 @@ impl Fields {
         let kind = self.kind.ok_or("the record has no kind")?;
         let tsc = self.tsc.ok_or("the record has no tsc")?;
         let cpu = self.cpu.ok_or("the record has no cpu")?;
-        let (function, at) = (self.function, Stamp { tsc, cpu });
+        let at = Stamp { tsc, cpu };
+        // LLVM's tools write 0 for an event, too.
+        let function = self.function.unwrap_or(NO_FUNCTION);
         match kind {
-            Kind::Function(_) if function.is_none() => return Err("the record has no func-id"),
+            Kind::Function(_) if self.function.is_none() => {
+                return Err("the record has no func-id")
+            }
+            Kind::Function(_) if function == NO_FUNCTION => return Err(ZEROS),
             Kind::Custom | Kind::Typed if self.data.is_empty() => {
                 return Err("the event has no data")
             }
@@ -289,7 +302,6 @@ impl Fields {
             }
             _ => {}
         }
-        let function = function.unwrap_or(FunctionId::from_bits(0));
         Ok(Checked { at, kind, function, fields: self })
     }
 }

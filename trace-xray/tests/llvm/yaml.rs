@@ -142,6 +142,34 @@ fn binary(payload: &[u8]) -> Vec<u8> {
     log.bytes
 }
 
+/// Zeros in place of records are entries of function 0 in LLVM's YAML. The log itself is read up to
+/// the zeros.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn entries_of_function_0_are_refused() {
+    let mut log = Made::new(Format::little(Version::V1), 256);
+    log.start(7, 8);
+    log.put(Record::CustomEvent(CustomEvent {
+        time: EventTime::Absolute { tsc: 1001, cpu: None },
+        // The zeros are whole records.
+        payload: b"an event",
+    }));
+    log.function(Action::Entry, 1, 5);
+    log.function(Action::Exit, 1, 5);
+    let events = log.records.len();
+    log.bytes.resize(32 + 256, 0);
+    let theirs = tools::yaml(&log.bytes).unwrap();
+    assert!(theirs.contains("func-id: 0, function: '0', cpu: 0, thread: 8, kind: custom-event"));
+    let entry = theirs
+        .lines()
+        .position(|line| line.contains("func-id: 0, ") && line.contains("kind: function-enter"));
+    let line = format!("line {}: func-id 0 is no function", entry.unwrap() + 1);
+    let error = yaml::read(theirs.as_bytes(), Vec::new()).unwrap_err().to_string();
+    assert!(error.starts_with(&line), "{error}");
+    let (items, errors) = items(&log.bytes, 1000);
+    assert_eq!((items.len(), errors.len()), (events, 1), "{errors:?}");
+}
+
 /// LLVM ends a payload at the first bytes that are not UTF-8. Ours is base64, which LLVM reads as
 /// text.
 #[test]
