@@ -45,7 +45,8 @@ pub const MAX_DELTA: u64 = i32::MAX as u64;
 /// The largest payload of an event.
 pub const MAX_PAYLOAD_BYTES: usize = i32::MAX as usize;
 
-/// The start of the payload of a custom event that only fills a thread buffer of version 1.
+/// The payload of a custom event that only fills a thread buffer of version 1, before up to 15
+/// zeros, or that is at the start of a thread.
 pub const FILLER: [u8; 8] = *b"padding\0";
 
 /// The file header. It is 32 bytes long.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::layout::{Action, ByteOrder, MetadataKind, Version, MAX_FUNCTION_ID};
+use crate::layout::{
+    Action, ByteOrder, MetadataKind, Version, FILLER, MAX_FUNCTION_ID, METADATA_BYTES,
+};
 
 /// The version and byte order of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -196,11 +198,12 @@ pub struct CustomEvent<'a> {
 }
 
 impl CustomEvent<'_> {
-    /// Returns whether the event only fills a thread buffer of version 1; see
-    /// [`FILLER`](crate::layout::FILLER).
+    /// Returns whether the event only fills a thread buffer, or starts one: the payload is
+    /// [`FILLER`], and at most 15 zeros.
     #[must_use]
     pub fn is_filler(&self) -> bool {
-        self.payload.starts_with(&crate::layout::FILLER)
+        let rest = self.payload.strip_prefix(&FILLER);
+        rest.is_some_and(|rest| rest.len() < METADATA_BYTES && rest.iter().all(|byte| *byte == 0))
     }
 }
 

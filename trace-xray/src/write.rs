@@ -9,7 +9,7 @@
 //! LLVM's tools do not. So a thread buffer of version 1 is filled up to its size with records that
 //! have no effect, and EndOfBuffer is its last record. The fillers are TscWrap records of the
 //! current time. If the space is not a multiple of their size, a custom event is added, whose
-//! payload starts with [`FILLER`](crate::layout::FILLER).
+//! payload is [`FILLER`](crate::layout::FILLER) and zeros.
 
 mod buffer;
 pub mod encode;

@@ -12,7 +12,7 @@ use trace_analyze::stats::{self, Grouping};
 use trace_format::{encode, Event, EventKind, Item, Reader, Thread, ThreadKoids, Value, Writer};
 use trace_xray::calls::Limits;
 use trace_xray::fxt::{record_of_payload, Exported, Fdr, Translator};
-use trace_xray::layout::{Action, ByteOrder, Version, UNKNOWN_CPU};
+use trace_xray::layout::{Action, ByteOrder, Version, FILLER, UNKNOWN_CPU};
 use trace_xray::map::{self, Map};
 use trace_xray::{
     CustomEvent, EventTime, Format, FunctionId, FunctionRecord, Header, Record, TypedEvent,
@@ -173,6 +173,25 @@ fn events_have_their_payload() {
             "blob 1010 custom event 40000",
         ]
     );
+}
+
+/// A program's payload may begin as a filler does.
+#[test]
+fn only_fillers_are_left_out() {
+    for version in Version::ALL {
+        let log = log(Format::little(version), |log| {
+            for zeros in [1, 15, 16] {
+                log.put(custom(version, &[&FILLER[..], &vec![0; zeros]].concat()));
+            }
+            log.put(custom(version, &[&FILLER[..], b"text"].concat()));
+            log.put(custom(version, b"padding"));
+        });
+        let lines = lines(&log);
+        let payloads: Vec<_> =
+            lines.iter().filter_map(|line| line.split("payload=").nth(1)).collect();
+        let long = format!("padding\0{}", "\0".repeat(16));
+        assert_eq!(payloads, [&*long, "padding\0text", "padding"], "{version:?}");
+    }
 }
 
 #[test]
