@@ -4,6 +4,7 @@ mod ending;
 mod events;
 mod logs;
 mod many;
+mod missed;
 mod restricted;
 
 use std::collections::BTreeMap;
@@ -249,23 +250,6 @@ fn assert_nested(provider: &Provider) {
             open.push((end, name));
         }
     }
-}
-
-/// Each function of the program is interrupted, and so is the recording of calls, in which the
-/// handler is not recorded.
-#[test]
-fn a_handler_on_a_signal_stack_interrupts_the_recording() {
-    let options = ["--functions", "main::timer::*,-*::interrupted", "-b", "64M"];
-    let recorded = Recorded::new(&options, &["timer", "2000"]);
-    let numbers: Vec<usize> =
-        recorded.output.split_whitespace().map(|number| number.parse().unwrap()).collect();
-    let [number, ticks] = numbers[..] else { panic!("{}", recorded.output) };
-    let calls = recorded.calls();
-    let each = ["outer", "middle", "inner"].map(|name| format!("main::timer::{name}"));
-    assert_calls(&calls, &each.each_ref().map(|name| (name.as_str(), number)));
-    let [tick, inside] = ["main::timer::tick", "main::timer::in_tick"].map(|name| calls[name]);
-    assert!(0 < tick && tick <= ticks && inside == tick, "{tick} {inside} of {ticks}");
-    assert_nested(recorded.archive.only());
 }
 
 /// The library of the recording calls the program's allocator, from its own code, too.

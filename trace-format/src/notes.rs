@@ -86,11 +86,15 @@ pub enum Omission {
     /// Sources of a provider that failed, such as that of the kernel's events. Some of their
     /// records are missing. A log record has the first error.
     Sources = 13,
+    /// Calls of functions with sleds that were not recorded: inside of too many open ones, in a
+    /// signal handler that interrupted the recording of another one, or of a thread that had no
+    /// memory for its open calls.
+    Calls = 14,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -105,6 +109,7 @@ impl Omission {
         Self::Buffers,
         Self::Helpers,
         Self::Sources,
+        Self::Calls,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -128,6 +133,7 @@ impl Omission {
             Self::Buffers => "buffers lost: recorder killed",
             Self::Helpers => "helpers ended early",
             Self::Sources => "sources failed",
+            Self::Calls => "calls not recorded",
         }
     }
 
@@ -149,6 +155,7 @@ impl Omission {
             Self::Buffers => "lost buffers",
             Self::Helpers => "helpers that ended early",
             Self::Sources => "sources that failed",
+            Self::Calls => "calls",
         }
     }
 
@@ -240,6 +247,7 @@ mod tests {
             "lost buffers",
             "helpers that ended early",
             "sources that failed",
+            "calls",
         ];
         assert_eq!(names, expected);
     }

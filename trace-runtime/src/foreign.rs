@@ -10,6 +10,7 @@
 //! not UTF-8 are recorded as `?` in values, and as U+FFFD in names.
 
 mod argument;
+mod missed;
 mod modules;
 mod name;
 mod records;
@@ -28,6 +29,8 @@ use crate::point::write;
 use crate::{thread, DurationScope};
 
 pub use argument::Argument;
+pub use missed::add_missed_calls;
+pub(crate) use missed::take_missed_calls;
 pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};
 pub use records::{

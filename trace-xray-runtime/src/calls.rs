@@ -22,6 +22,9 @@ pub(crate) trait Call {
     /// Ends the call of a function that jumps to another one.
     fn end_by_jump(&mut self, writer: Self::Writer);
 
+    /// Counts a call that is not recorded, since too many are open.
+    fn count_missed();
+
     /// Returns the signal stack of the thread, if it has one.
     fn signal_stack() -> Option<Range<usize>>;
 }
@@ -32,7 +35,7 @@ struct Frame<C> {
     call: C,
 }
 
-/// The open calls of a thread, at most `N`. Calls inside of that many are not recorded.
+/// The open calls of a thread, at most `N`. Calls inside of that many are counted, not recorded.
 ///
 /// All zeros is a valid value if that is so for `C`.
 #[derive(Debug)]
@@ -74,11 +77,10 @@ impl<C: Call, const N: usize> Calls<C, N> {
         begin: impl FnOnce(&mut C),
     ) {
         self.prepare(writer, session, address, |top| top <= address);
-        if let Some(frame) = self.frames.get_mut(self.depth) {
-            frame.address = address;
-            begin(&mut frame.call);
-            self.depth += 1;
-        }
+        let Some(frame) = self.frames.get_mut(self.depth) else { return C::count_missed() };
+        frame.address = address;
+        begin(&mut frame.call);
+        self.depth += 1;
     }
 
     /// Ends the calls that are over where a callee would have this address.
@@ -207,6 +209,10 @@ mod tests {
             LOG.with_borrow_mut(|log| log.push(format!(">{}", self.0)));
         }
 
+        fn count_missed() {
+            LOG.with_borrow_mut(|log| log.push("?".to_owned()));
+        }
+
         fn signal_stack() -> Option<Range<usize>> {
             let (start, end) = SIGNAL_STACK.get();
             (end > 0).then_some(start..end)
@@ -312,12 +318,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_inside_of_too_many_are_not_recorded() {
+    fn calls_inside_of_too_many_are_counted() {
         let mut calls = calls();
         let addresses = [100, 90, 80, 70, 60, 50];
         addresses.iter().for_each(|address| calls.enter((), 1, *address, "a"));
         addresses.iter().rev().for_each(|address| calls.exit((), 1, *address));
-        assert_eq!(log(), "+a +a +a +a -a -a -a -a");
+        assert_eq!(log(), "+a +a +a +a ? ? -a -a -a -a");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use trace_runtime::foreign::add_missed_calls;
 use trace_runtime::trace_instant;
 
 use crate::files::{self, FileId};
@@ -33,6 +34,8 @@ struct Control {
     is_recording: bool,
     /// What was patched last.
     patched: Patched,
+    /// The calls of the session that were not recorded.
+    missed: u64,
 }
 
 /// An object, and what is known of its file.
@@ -139,6 +142,7 @@ impl Control {
             session: 0,
             is_recording: false,
             patched: Patched::NONE,
+            missed: 0,
         }
     }
 
@@ -155,7 +159,8 @@ impl Control {
     fn stop(&mut self) {
         self.is_recording = false;
         self.patch();
-        report_missed();
+        self.report_missed();
+        add_missed_calls(std::mem::take(&mut self.missed));
         own::set_session(0);
     }
 
@@ -176,7 +181,16 @@ impl Control {
                 "written by" => patched.way.name()
             );
         }
-        report_missed();
+        self.report_missed();
+    }
+
+    /// Reports in the trace when calls were not recorded.
+    fn report_missed(&mut self) {
+        let calls = thread::take_missed();
+        self.missed += calls;
+        if calls > 0 {
+            trace_instant!("xray", "calls not recorded", "number" => calls);
+        }
     }
 
     /// Reads the functions of objects that were loaded, and forgets those that were unloaded.
@@ -279,12 +293,4 @@ impl Loaded {
 /// Reports in the trace why sleds are not patched.
 pub(crate) fn report(path: &str, error: &io::Error) {
     trace_instant!("xray", "cannot patch sleds", "object" => path, "reason" => error.to_string());
-}
-
-/// Reports in the trace that threads were started faster than memory was made for their calls.
-fn report_missed() {
-    let calls = thread::take_missed();
-    if calls > 0 {
-        trace_instant!("xray", "calls not recorded", "number" => calls);
-    }
 }

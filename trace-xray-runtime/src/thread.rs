@@ -59,6 +59,10 @@ impl Call for Recorded {
         unsafe { foreign::end_plain_by_jump(writer, self.0.as_ptr()) };
     }
 
+    fn count_missed() {
+        count_missed();
+    }
+
     fn signal_stack() -> Option<Range<usize>> {
         signals::stack()
     }
@@ -83,7 +87,7 @@ struct State {
 /// The states of threads that have none yet.
 static POOL: Pool<State> = Pool::new();
 
-/// Calls that were not recorded because their thread had no state yet.
+/// Calls, and events of sleds, that were not recorded: see [`count_missed`].
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
 // The thread's state; null before its first call, [`ENDED`] after its end, [`ATTACHING`] while it
@@ -166,15 +170,22 @@ pub(crate) fn make_states() {
     }
 }
 
-/// Returns the number of calls since the last one that were not recorded because their thread had
-/// no state.
+/// Counts a call that is not recorded: its thread has no state, too many calls are open, or it is
+/// inside of the recording of another one.
+#[cold]
+#[inline(never)]
+fn count_missed() {
+    MISSED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Returns the number of missed calls since the last call of this function.
 pub(crate) fn take_missed() -> u64 {
     MISSED.swap(0, Ordering::Relaxed)
 }
 
 /// Runs a function with the open calls of this thread, for an entry of the frame at `address`.
 /// Does not run it inside of another one: in a signal handler that interrupts it, or in an
-/// allocator with sleds that the library calls.
+/// allocator with sleds that the library calls. A call for which it is not run is counted.
 #[inline(always)]
 pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writer)) {
     let state = state();
@@ -184,15 +195,18 @@ pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writ
     }
     // SAFETY: the pointer came from the pool, whose entries are never freed.
     let state = unsafe { &(*state).value };
-    state.record(address, |calls| {
+    let is_run = state.record(address, |calls| {
         if let Some(writer) = state.writer.get().or_else(|| state.find_writer()) {
             run(calls, writer);
         }
     });
+    if !is_run {
+        count_missed();
+    }
 }
 
 /// Runs a function as [`with_calls`] does, for an exit. Without a state or a slot, the thread has
-/// no open calls: it gets none, and nothing is counted as lost, since that is done at the entry.
+/// no open calls, and gets none. Nothing is counted as lost, since that is done at the entry.
 #[inline(always)]
 pub(crate) fn with_open_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writer)) {
     let state = state();
@@ -209,12 +223,13 @@ pub(crate) fn with_open_calls(address: usize, run: impl FnOnce(&mut ThreadCalls,
 }
 
 impl State {
-    /// Runs a function with the open calls, unless this is inside of another one.
+    /// Runs a function with the open calls, unless this is inside of another one. Returns whether
+    /// it was run.
     #[inline(always)]
-    fn record(&self, address: usize, run: impl FnOnce(&mut ThreadCalls)) {
+    fn record(&self, address: usize, run: impl FnOnce(&mut ThreadCalls)) -> bool {
         let inside = self.inside.load(Ordering::Relaxed);
         if inside != 0 && is_nested(inside, address) {
-            return;
+            return false;
         }
         self.inside.store(address, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
@@ -222,6 +237,7 @@ impl State {
         run(unsafe { &mut *self.calls.get() });
         compiler_fence(Ordering::SeqCst);
         self.inside.store(0, Ordering::Relaxed);
+        true
     }
 
     /// Returns the writer of this thread, whose state this is, and keeps it if that is allowed.
@@ -244,28 +260,36 @@ fn is_nested(inside: usize, address: usize) -> bool {
     address < inside || signals::stack().is_some_and(|stack| stack.contains(&address))
 }
 
-/// Takes a state for this thread. Returns null if it has none.
+/// Takes a state for this thread. Returns null, and counts the call, if it has none.
 #[cold]
 #[inline(never)]
 fn attach(current: *const Entry<State>) -> *const Entry<State> {
-    let Ok(key) = u32::try_from(KEY.load(Ordering::Relaxed)) else { return ptr::null() };
+    let state = take_state(current);
+    // The trace reports threads that must not have one.
+    if state.is_none() && current != REFUSED {
+        count_missed();
+    }
+    state.map_or(ptr::null(), ptr::from_ref)
+}
+
+fn take_state(current: *const Entry<State>) -> Option<&'static Entry<State>> {
+    let key = u32::try_from(KEY.load(Ordering::Relaxed)).ok()?;
     if current != ENDED && !current.is_null() {
-        return ptr::null();
+        return None;
     }
     set_state(ATTACHING);
     let Some(state) = POOL.take() else {
-        MISSED.fetch_add(1, Ordering::Relaxed);
         set_state(current);
-        return ptr::null();
+        return None;
     };
     state.value.is_first.set(current.is_null());
     if !sys::set_value(key, ptr::from_ref(state).cast()) {
         // The thread stays without a state.
         POOL.put(state);
-        return ptr::null();
+        return None;
     }
     set_state(state);
-    state
+    Some(state)
 }
 
 /// Has the calling thread not be recorded from now on. Its end makes no system call, unless this is
@@ -362,6 +386,14 @@ mod tests {
                 assert!(state().is_null());
             });
         });
+    }
+
+    /// In a signal handler that interrupts a thread which takes its state.
+    #[test]
+    fn a_call_without_a_state_is_counted() {
+        let before = MISSED.load(Ordering::Relaxed);
+        assert!(attach(ATTACHING).is_null());
+        assert!(MISSED.load(Ordering::Relaxed) > before);
     }
 
     #[test]

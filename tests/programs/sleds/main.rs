@@ -43,6 +43,7 @@ fn main() {
         ["alone"] => sandboxes::alone(),
         ["confined", rest @ ..] => sandboxes::execute_confined(rest),
         ["signals"] => signals(),
+        ["deep", number] => println!("{}", deep(number.parse().expect("a number"))),
         ["timer", number] => timer::interrupted(number.parse().expect("a number")),
         ["time", number] => time(number.parse().expect("a number")),
         _ => panic!("unknown arguments"),
@@ -248,6 +249,16 @@ fn execute(arguments: &[&str]) {
         })
     };
     assert!(command.status().expect("it can be run").success());
+}
+
+/// Returns the number of its calls, each inside of the one before.
+#[inline(never)]
+fn deep(number: u64) -> u64 {
+    match black_box(number) {
+        0 => 0,
+        1 => 1,
+        number => black_box(deep(number - 1)) + 1,
+    }
 }
 
 fn signals() {

@@ -51,7 +51,7 @@ impl Registered for LastRefs {
 }
 
 /// Words of the durable buffer that are reserved for reports of omissions.
-const RESERVED_WORDS: usize = 64;
+const RESERVED_WORDS: usize = 80;
 
 /// The part of the durable buffer that a name must leave free.
 #[derive(Clone, Copy, Debug)]

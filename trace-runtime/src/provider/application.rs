@@ -12,7 +12,7 @@ use trace_provider::{AlertCount, Client, RecordClock, Table};
 use crate::forbidden::set_silent;
 use crate::point::registry;
 use crate::point::sections::categories;
-use crate::{names, sites, timestamp, value, Clock, ENGINE};
+use crate::{foreign, names, sites, timestamp, value, Clock, ENGINE};
 
 /// Bytes of the durable buffer for strings of trace points that are created at run time.
 const AT_RUN_TIME: usize = 48 << 10;
@@ -64,7 +64,7 @@ impl Client for Application {
 
     fn forget(&self) {
         registry::forget_alerts();
-        let _earlier = value::take_cut();
+        let _earlier = (value::take_cut(), foreign::take_missed_calls());
     }
 
     fn turn(&self, table: &mut Table) {
@@ -84,6 +84,7 @@ impl Client for Application {
         names::end();
         if let Some(table) = ENGINE.table().as_mut() {
             table.report_omission(Omission::Strings, value::take_cut());
+            table.report_omission(Omission::Calls, foreign::take_missed_calls());
         }
     }
 
