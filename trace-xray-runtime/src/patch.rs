@@ -148,6 +148,7 @@ impl Patcher {
         if is_new {
             sys::synchronize_code();
         }
+        switches.sort_by_key(|(sled, on)| sled.kind.turn(*on));
         for (sled, on) in switches {
             let (index, byte) = sled.kind.switch(on);
             let written = text.write(sled.address + index as u64, &[byte]);

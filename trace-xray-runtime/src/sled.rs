@@ -192,6 +192,18 @@ impl Kind {
         }
     }
 
+    /// Returns the place of a switch among others of an object: exits are turned on before entries,
+    /// and off after them. So a call whose entry is recorded finds its exits on. The exit of
+    /// another call is ignored.
+    pub(crate) fn turn(self, on: bool) -> u8 {
+        match (self, on) {
+            (Self::Exit | Self::TailExit, true) => 0,
+            (_, true) => 1,
+            (Self::Exit | Self::TailExit, false) => 3,
+            (_, false) => 2,
+        }
+    }
+
     /// Returns the bytes that the jump of a sled that is off skips.
     fn off(self) -> u8 {
         match self {
@@ -368,6 +380,23 @@ mod tests {
             assert_eq!(state(&with(&original, kind.call(), 0x90)), None, "{kind:?}");
             assert_eq!(state(&original[..original.len() - 1]), None, "{kind:?}");
         }
+    }
+
+    /// No call has an entry in the trace, and then an exit that is off.
+    #[test]
+    fn exits_are_on_while_entries_are() {
+        let mut switches: Vec<_> =
+            [true, false].into_iter().flat_map(|on| FUNCTIONS.map(|kind| (kind, on))).collect();
+        switches.sort_by_key(|(kind, on)| kind.turn(*on));
+        let is_exit = |kind: &Kind| matches!(kind, Kind::Exit | Kind::TailExit);
+        let mut are_on: Vec<Kind> = Vec::new();
+        for (kind, on) in switches {
+            are_on.retain(|other| *other != kind);
+            are_on.extend(on.then_some(kind));
+            let exits = are_on.iter().filter(|kind| is_exit(kind)).count();
+            assert!(exits == 2 || are_on.len() == exits, "{are_on:?}");
+        }
+        assert!(are_on.is_empty());
     }
 
     #[test]
