@@ -70,15 +70,36 @@ fn counted<'a>(names: impl Iterator<Item = (&'a str, u64)>) -> Calls<'a> {
     calls
 }
 
-/// Returns the function of a record `{ ..., function: 'NAME', ..., kind: function-enter, ...}`.
+/// Returns the exits and entries of each function: those of calls that have no exit, too. The
+/// records that `fdr-dump` prints are as many, and so are the calls that `account` counts.
+pub(crate) fn exits_and_entries<const N: usize>(log: &Path, functions: [&str; N]) -> [[u64; 2]; N] {
+    let text = yaml(log);
+    let all = ["exit", "enter"].map(|kind| {
+        let lines = text.lines().filter(|line| line.contains(&format!("kind: function-{kind}")));
+        counted(lines.filter_map(function_of_yaml).map(|name| (name, 1)))
+    });
+    let dump = llvm(&["fdr-dump", "-verify"], log);
+    let records = ["<Function Exit: ", "<Function Enter: "].map(|it| dump.matches(it).count());
+    let sums = all.each_ref().map(|calls| calls.values().sum::<u64>());
+    assert_eq!(records.map(|number| number as u64), sums);
+    let map = log.with_extension("map");
+    let text = llvm(&["account", "-format=csv", "-m", map.to_str().unwrap()], log);
+    assert_eq!(counted(text.lines().skip(1).filter_map(row_of_account)), all[0]);
+    functions.map(|name| all.each_ref().map(|calls| calls.get(name).copied().unwrap_or(0)))
+}
+
 fn entry_of_yaml(line: &str) -> Option<(&str, u64)> {
     let is_entry = line.contains("kind: function-enter");
-    let (_, rest) = line.split_once("function: ").filter(|_| is_entry)?;
-    let name = match rest.strip_prefix('\'') {
+    Some((function_of_yaml(line).filter(|_| is_entry)?, 1))
+}
+
+/// Returns the function of a record `{ ..., function: 'NAME', ..., kind: function-enter, ...}`.
+fn function_of_yaml(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("function: ")?;
+    Some(match rest.strip_prefix('\'') {
         Some(rest) => rest.split_once('\'')?.0,
         None => rest.split_once(',')?.0,
-    };
-    Some((name, 1))
+    })
 }
 
 /// Returns the function and count of a row: `ID,COUNT,...,"NAME"`.

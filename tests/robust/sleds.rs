@@ -48,6 +48,11 @@ fn built() -> &'static Built {
     })
 }
 
+/// Returns the program that most tests record.
+pub(crate) fn program() -> &'static Path {
+    &built().program
+}
+
 /// The compiler's option for sleds.
 const SLEDS: &str = "-Zinstrument-xray=always";
 

@@ -1,9 +1,10 @@
 //! `trace record --format xray`: a log and a map for each process.
 
+mod killed;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use trace_format::{EventKind, Record, Value};
 use trace_xray::calls::{CallStacks, Step};
@@ -12,7 +13,7 @@ use trace_xray::layout::Action;
 use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
 
-use crate::harness::{record, subject, subject_path, trace, wait_until, Archive, Run, MODES};
+use crate::harness::{record, subject, subject_path, trace, Archive, Run, MODES};
 use crate::llvm_tools;
 
 /// The content of a log.
@@ -168,50 +169,6 @@ fn a_circular_log_has_the_last_calls() {
     assert!(outer.abs_diff(inner) <= 1 && entries == outer, "{outer} {inner} {entries}");
 }
 
-/// SIGKILL in the middle of calls: every entry and exit that was committed is in the log.
-#[test]
-fn logs_of_killed_programs_have_each_call() {
-    for (mode, size, round) in
-        (0..6).flat_map(|round| [("streaming", "1M", round), ("oneshot", "64M", round)])
-    {
-        let directory = tempfile::tempdir().unwrap();
-        let place = |name: &str| directory.path().join(name);
-        let mut command = trace(&["record", "--format", "xray", "-m", mode, "-b", size, "-o"]);
-        let script = "echo $$ >\"$1\"; exec \"$0\" count-calls \"$2\" 2";
-        command.arg(place("logs")).args(["--", "sh", "-c", script]).arg(subject_path());
-        let mut recorder = command.arg(place("pid")).arg(place("own.numbers")).spawn().unwrap();
-        let ended = || published(directory.path(), "own").map_or(0, |numbers| numbers[2]);
-        wait_until("calls", || ended() > 500 + 137 * round);
-        let pid = fs::read_to_string(place("pid")).unwrap();
-        assert!(Command::new("kill").args(["-KILL", pid.trim()]).status().unwrap().success());
-        recorder.wait().unwrap();
-        let [path] = &logs(&place("logs"))[..] else { panic!("{mode}") };
-        let published = published(directory.path(), "own").unwrap();
-        check_killed(&Log::read(path), &published, mode);
-    }
-}
-
-/// Returns the sums over two threads: begun calls, inner calls that have ended, and ended calls.
-fn published(directory: &Path, pid: &str) -> Option<[u64; 3]> {
-    let bytes = fs::read(directory.join(format!("{pid}.numbers"))).ok()?;
-    let numbers = bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
-    let numbers: Vec<u64> = numbers.collect();
-    let sum = |index: usize| numbers.iter().skip(index).step_by(3).sum();
-    Some([sum(0), sum(1), sum(2)])
-}
-
-/// Checks the log of a process whose two threads were killed in a call, or between two.
-fn check_killed(log: &Log, [begun, inner, ended]: &[u64; 3], mode: &str) {
-    let ([outer, entries], [inside, _]) = (numbers_of(log, "called"), numbers_of(log, "inside"));
-    let dropped = log.dropped;
-    for (what, published, recorded) in
-        [("entries", begun, entries), ("inner calls", inner, inside), ("calls", ended, outer)]
-    {
-        let expected = published.saturating_sub(dropped)..=published + 2;
-        assert!(expected.contains(&recorded), "{mode}: {recorded} {what} of {published}");
-    }
-}
-
 /// A process that traces itself leaves a hidden archive.
 #[test]
 fn processes_that_trace_themselves_have_logs() {
@@ -254,31 +211,6 @@ fn calls_have_the_clock_that_the_program_chooses() {
     let calls: Vec<u64> = archive.only().named("called").map(|event| event.ticks).collect();
     assert_eq!(calls.len(), 1000);
     assert!(calls.iter().all(|ticks| (begin..now()).contains(ticks)), "{calls:?}");
-}
-
-/// The buffer of a killed one is a file.
-#[test]
-fn logs_of_killed_processes_that_trace_themselves_are_recovered() {
-    for mode in ["streaming", "oneshot"] {
-        let directory = tempfile::tempdir().unwrap();
-        let output = directory.path().join("logs");
-        let numbers = directory.path().join("own.numbers");
-        let mut program = subject(&["count-calls", numbers.to_str().unwrap(), "2"])
-            .env("TRACE_OUTPUT", &output)
-            .env("TRACE_FORMAT", "xray")
-            .env("TRACE_BUFFERING_MODE", mode)
-            .spawn()
-            .unwrap();
-        let ended = || published(directory.path(), "own").map_or(0, |numbers| numbers[2]);
-        wait_until("calls", || ended() > 1000);
-        program.kill().unwrap();
-        program.wait().unwrap();
-        let recover = Run::of(trace(&["recover"]).arg(&output));
-        assert!(recover.stderr().contains(".xray is recovered"), "{recover:?}");
-        let [path] = &logs(&output)[..] else { panic!("{recover:?}") };
-        let published = published(directory.path(), "own").unwrap();
-        check_killed(&Log::read(path), &published, mode);
-    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ extern "C" {
     fn signal(signal: c_int, handler: extern "C" fn(c_int)) -> *const c_void;
 }
 
+mod counting;
 mod loading;
 mod sandboxes;
 mod timer;
@@ -27,6 +28,7 @@ fn main() {
         ["unwinding"] => unwinding(),
         ["unwound-threads"] => unwound_threads(),
         ["endless"] => endless(),
+        ["count-calls", file, "2"] => counting::count(file),
         ["threads", number] => threads(number.parse().expect("a number")),
         ["fork"] => forking(),
         ["exec", rest @ ..] => execute(rest),
