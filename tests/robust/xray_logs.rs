@@ -1,6 +1,7 @@
 //! `trace record --format xray`: a log and a map for each process.
 
 mod killed;
+mod min_duration;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

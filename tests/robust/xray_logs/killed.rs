@@ -187,6 +187,18 @@ fn llvm_has_each_call_of_killed_recordings_with_sleds() {
     check_with_llvm(sleds::program(), &["--xray", "--functions", &list], WITH_SLEDS);
 }
 
+/// The guard has the option of the killed recording: only calls without an end are in the log.
+#[test]
+fn logs_of_a_killed_manager_lack_shorter_calls() {
+    let options = ["--min-duration", "1h"];
+    let mut recording = Recording::start(&subject_path(), "streaming", &options, 1000);
+    recording.kill(Victims::Manager);
+    let log = Log::read(&recording.log());
+    assert!(log.calls.is_empty(), "{:?}", log.calls);
+    let [[_, outer], [_, inner]] = WITH_POINTS.map(|function| numbers_of(&log, function));
+    assert!(outer <= 2 && inner <= outer, "{outer} {inner}");
+}
+
 /// The buffer of a killed one is a file.
 #[test]
 fn logs_of_killed_processes_that_trace_themselves_are_recovered() {
