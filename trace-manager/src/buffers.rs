@@ -113,13 +113,15 @@ impl Buffers {
         Ok((self.share(peer, size), others))
     }
 
+    /// Returns an error if there is no memory of this size.
+    pub(crate) fn check(&self, peer: PeerCredentials, size: u64) -> Result<(), NoMemory> {
+        let counts = self.lock();
+        counts.quota.check(peer, size).map_err(|excess| counts.no_memory(peer, excess))
+    }
+
     fn reserve(&self, peer: PeerCredentials, size: u64) -> Result<(), NoMemory> {
         let mut counts = self.lock();
-        counts.quota.take(peer, size).map_err(|excess| {
-            let releasing = counts.releasing_memory.used(excess.owner, peer);
-            let is_temporary = releasing >= excess.missing;
-            NoMemory { excess, is_temporary, freed: counts.freed }
-        })
+        counts.quota.take(peer, size).map_err(|excess| counts.no_memory(peer, excess))
     }
 
     fn share(&self, peer: PeerCredentials, size: u64) -> Share {
@@ -145,6 +147,13 @@ impl Buffers {
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn no_memory(&self, peer: PeerCredentials, excess: Excess) -> NoMemory {
+        let releasing = self.releasing_memory.used(excess.owner, peer);
+        NoMemory { excess, is_temporary: releasing >= excess.missing, freed: self.freed }
     }
 }
 

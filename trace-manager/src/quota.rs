@@ -72,8 +72,8 @@ impl Quota {
         self.bound = Bound { process, user, total };
     }
 
-    /// Adds `amount` to the use of a process, unless that exceeds the bound.
-    pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
+    /// Returns an error if `amount`, added to the use of a process, exceeds the bound.
+    pub(crate) fn check(&self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
         let Bound { process, user, total } = self.bound;
         let limits = [(Owner::Process, process), (Owner::User, user), (Owner::All, total)];
         for (owner, limit) in limits {
@@ -82,6 +82,12 @@ impl Quota {
                 return Err(Excess { resource: self.resource, owner, limit, missing });
             }
         }
+        Ok(())
+    }
+
+    /// Adds `amount` to the use of a process, unless that exceeds the bound.
+    pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
+        self.check(peer, amount)?;
         *self.processes.entry((peer.pid, peer.uid)).or_default() += amount;
         *self.users.entry(peer.uid).or_default() += amount;
         self.total += amount;

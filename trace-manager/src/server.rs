@@ -18,6 +18,7 @@
 //! | `retained` | buffers of providers that did not reply to Stop |
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
+//! | `excess` | sessions that ask for more memory than there is |
 //! | `alerts` | the effects of alerts |
 //! | `conditions` | the effects of other conditions of triggers |
 //! | `rotation` | cutting archives into parts |
@@ -34,6 +35,7 @@ mod command;
 mod conditions;
 mod connection;
 mod event_loop;
+mod excess;
 mod following;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzed;

@@ -26,6 +26,8 @@ pub enum Input {
     Provider(ProviderId, TraceeEvent),
     /// The provider has left the buffers in which it did not reply in time.
     BuffersLeft(ProviderId),
+    /// A provider that waits for its buffer gets none that also serves this session.
+    Unserved(ProviderId, SessionNumber),
     /// The caller opens a session. Ignored if it exists.
     Open(SessionNumber, ProviderConfig),
     /// The caller starts the session.
@@ -171,7 +173,7 @@ impl Coordinator {
 
     /// Returns the combined configuration of the sessions that a provider is in.
     pub fn config_of(&self, id: ProviderId) -> ProviderConfig {
-        self.combine(id, &self.sessions_of(id))
+        self.config_for(id, &self.sessions_of(id))
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
@@ -208,6 +210,13 @@ impl Coordinator {
                     provider.membership.has_left_buffers();
                     self.changed.insert(id);
                     self.note_deadline(id);
+                }
+            }
+            Input::Unserved(id, session) => {
+                let waits = |it: &&mut Provider| it.tracee.state() == TraceeState::Initializing;
+                if let Some(provider) = self.providers.get_mut(&id).filter(waits) {
+                    provider.membership.leave_unserved(session);
+                    self.changed.insert(id);
                 }
             }
             Input::Open(session, config) => self.open(session, config),

@@ -144,6 +144,12 @@ impl Membership {
         }
     }
 
+    /// Notes that the provider, which waits for its buffer, gets none for this session.
+    pub(super) fn leave_unserved(&mut self, session: SessionNumber) {
+        self.excluded.insert(session);
+        self.unserved.insert(session);
+    }
+
     /// Removes an ended session.
     pub(super) fn forget(&mut self, session: SessionNumber) {
         self.excluded.remove(&session);

@@ -32,6 +32,8 @@ pub(super) struct Scene {
     pub(super) log: Vec<Output>,
     /// Whether there is memory for buffers.
     pub(super) memory: bool,
+    /// A session for which there is no memory beside others.
+    pub(super) unserved: Option<SessionNumber>,
     /// The sessions of each provider when its last buffer was created.
     pub(super) created: BTreeMap<ProviderId, Vec<SessionNumber>>,
 }
@@ -41,7 +43,7 @@ impl Scene {
     pub(super) fn new(providers: u32) -> Self {
         let coordinator = Coordinator::new();
         let (now, log, created) = (Duration::from_secs(100), Vec::new(), BTreeMap::new());
-        let mut scene = Self { coordinator, now, log, memory: true, created };
+        let mut scene = Self { coordinator, now, log, memory: true, unserved: None, created };
         for id in 1..=providers {
             scene.dispatch(register(id));
         }
@@ -74,6 +76,9 @@ impl Scene {
         for output in outputs {
             self.log.push(output.clone());
             if let Output::Provider(id, TraceeAction::CreateBuffer) = output {
+                if let Some(session) = self.unserved {
+                    self.dispatch(Input::Unserved(id, session));
+                }
                 self.created.insert(id, self.coordinator.sessions_of(id));
                 self.event(
                     id,

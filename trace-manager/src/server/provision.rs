@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::{Register, ToProvider};
 use trace_protocol::socket::{PeerCredentials, Socket};
@@ -34,7 +34,7 @@ use crate::window::Window;
 const BUFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason for which a provider gets no buffer.
-enum NoBuffer {
+pub(super) enum NoBuffer {
     NoMemory(NoMemory),
     Failed(String),
 }
@@ -84,6 +84,7 @@ impl EventLoop {
         deadline: Instant,
     ) {
         let is_last_try = deadline <= Instant::now();
+        self.refuse_excess_sessions(id, is_last_try);
         match self.try_create_buffer(id, is_last_try) {
             Ok(layout) => {
                 self.defer_refusals(id, &sessions);
@@ -204,6 +205,17 @@ impl EventLoop {
         states.any(SessionState::is_running)
     }
 
+    /// Returns the bytes of the records that sessions retain of a provider whose buffer has the
+    /// mode `mode`, for those that retain any.
+    pub(super) fn retained_sizes(
+        &self,
+        sessions: &[SessionNumber],
+        mode: BufferingMode,
+    ) -> Vec<(SessionNumber, u64)> {
+        let size = |session| self.active.get(session)?.recording.retained_size(mode);
+        sessions.iter().filter_map(|session| Some((*session, size(session)?))).collect()
+    }
+
     /// Reserves the memory of a provider's buffer, and that of the records which its sessions
     /// retain. If the hinted size is too large, uses the default size; some of the provider's
     /// strings may not fit then. If it does not wait for memory, or at the last try, sessions
@@ -216,11 +228,7 @@ impl EventLoop {
         sessions: &[SessionNumber],
         is_last_try: bool,
     ) -> Result<(Layout, Memory), NoBuffer> {
-        let retained = sessions.iter().filter_map(|session| {
-            let size = self.active.get(session)?.recording.retained_size(config.mode)?;
-            Some((*session, size))
-        });
-        let retained: Vec<_> = retained.collect();
+        let retained = self.retained_sizes(sessions, config.mode);
         let with_hint = |hint, retained: &[(SessionNumber, u64)]| {
             let layout = config.layout(hint).or_else(failed)?;
             let own = layout.total_size() as u64;

@@ -75,7 +75,7 @@ impl Scene {
         self.start_config(SessionConfig { triggers, timeouts, ..SessionConfig::default() })
     }
 
-    /// Starts a session with this configuration and small buffers.
+    /// Starts a session with this configuration and buffers of at most 64 KiB.
     fn start_config(&mut self, config: SessionConfig) -> Result<Started, ManagerError> {
         self.start_guarded(config, None)
     }
@@ -91,7 +91,7 @@ impl Scene {
         let (notices, notice_receiver) = NoticeSender::new();
         let request = StartRequest {
             config: SessionConfig {
-                buffer_size: 64 << 10,
+                buffer_size: config.buffer_size.min(64 << 10),
                 snapshots: SnapshotLimits { min_interval: Duration::ZERO, ..Default::default() },
                 ..config
             },

@@ -15,7 +15,8 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn combine(&self, id: ProviderId, sessions: &[SessionNumber]) -> ProviderConfig {
+    /// Returns the combined configuration that a provider has for these sessions.
+    pub(crate) fn config_for(&self, id: ProviderId, sessions: &[SessionNumber]) -> ProviderConfig {
         let configs: Vec<ProviderConfig> =
             self.configs(id, sessions).map(|(config, _)| config).collect();
         match configs.as_slice() {

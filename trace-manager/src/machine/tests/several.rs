@@ -390,3 +390,32 @@ fn a_session_ends_though_a_provider_has_stopped_by_itself_for_others_too() {
     scene.event(1, TraceeEvent::PacketsClosed);
     assert_eq!((scene.state_of(1), scene.state_of(2)), (None, Some(SessionState::Started)));
 }
+
+/// There is no memory for both. The other session has the provider as if it were alone.
+#[test]
+fn a_provider_without_a_buffer_for_a_later_session_records_for_the_earlier_one() {
+    let mut scene = Scene::recording(BufferingMode::Circular);
+    scene.open(2, streaming("b"));
+    scene.packet(1, Packet::Stopped);
+    scene.log.clear();
+    scene.unserved = Some(2);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.coordinator.sessions_of(1), [1]);
+    let initialize = scene.outputs().into_iter().find_map(|output| match output {
+        Output::Provider(1, TraceeAction::Send(ToProvider::Initialize(it))) => Some(it),
+        _ => None,
+    });
+    let initialize = initialize.unwrap();
+    assert_eq!(initialize.mode, BufferingMode::Circular);
+    assert_eq!(initialize.categories, ["a"]);
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.state_of(2), Some(SessionState::Started), "it does not wait");
+    assert_eq!(scene.coordinator.participants(2).count(), 0);
+    // Memory may be free when it starts again.
+    scene.unserved = None;
+    scene.dispatch(Input::Stop(2));
+    scene.dispatch(Input::Start(2, StartOptions::default()));
+    scene.packet(1, Packet::Stopped);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.coordinator.sessions_of(1), [1, 2]);
+}

@@ -167,20 +167,47 @@ fn the_memory_of_retained_records_is_about_to_be_freed_when_their_provider_has_l
     assert_eq!(second.refusals(), [] as [&str; 0]);
 }
 
-/// One session more than fits: the others record the provider.
+/// Returns the reasons for which sessions have refused providers.
+fn refused(notices: &NoticeReceiver) -> Vec<String> {
+    let refused = notices.try_iter().filter_map(|notice| match notice {
+        Notice::Refused(refusal) => Some(refusal.reason),
+        _ => None,
+    });
+    refused.collect()
+}
+
+/// Else the later session would remove programs from the earlier one.
 #[test]
-fn a_session_without_memory_for_retained_records_refuses_a_provider_at_once() {
+fn only_the_session_that_asks_for_too_much_refuses_a_provider() {
+    let bound = 64 << 10;
+    let buffers = Some(Bound { process: bound, user: bound, total: bound });
+    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
+    let mode = BufferingMode::Circular;
+    let small = SessionConfig { mode, buffer_size: 16 << 10, ..SessionConfig::default() };
+    let (first, _ended, of_first) = scene.start_config(small).unwrap();
+    let (_, _ended, of_second) = scene.start_with(&[], Timeouts::default()).unwrap();
+    let mut peer = scene.register();
+    assert!(matches!(scene.state(&peer), TraceeState::Starting { .. }));
+    let collection = scene.event_loop.collection.as_ref().unwrap();
+    assert_eq!(collection.sessions(peer.id), [first]);
+    assert_eq!(collection.provider(peer.id).unwrap().layout().mode(), mode, "as if it were alone");
+    assert_eq!(peer.refusals(), [] as [&str; 0]);
+    let reason = "the limit of 65536 bytes of buffers for a process is reached";
+    assert_eq!((refused(&of_first), refused(&of_second)), (vec![], vec![reason.to_owned()]));
+}
+
+/// The earlier session keeps the provider, without memory for retained records.
+#[test]
+fn a_later_session_without_memory_refuses_a_provider_at_once() {
     let (mut scene, _first) = with_retained_records(RETAINED);
     let second = scene.register();
     assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
-    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
-    let lacks = |session: &u64| scene.event_loop.active[session].recording.lacks_memory(second.id);
-    assert_eq!([1, 2].map(|session| lacks(&session)), [true, false]);
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [1]);
 }
 
-/// The memory may be freed late. The other session gets its records meanwhile.
+/// The memory may be freed late. The earlier session gets its records meanwhile.
 #[test]
-fn a_session_without_memory_for_retained_records_refuses_a_provider_at_its_deadline() {
+fn a_later_session_without_memory_refuses_a_provider_at_its_deadline() {
     let (mut scene, first) = with_retained_records(RETAINED);
     scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
     let mut second = scene.register();
@@ -188,7 +215,7 @@ fn a_session_without_memory_for_retained_records_refuses_a_provider_at_its_deadl
     scene.event_loop.admission.pending[0].deadline = Instant::now();
     scene.event_loop.serve_waiting();
     assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
-    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [1]);
     assert_eq!(second.refusals(), [] as [&str; 0]);
 }
 
