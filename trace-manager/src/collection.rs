@@ -88,6 +88,11 @@ impl Collection {
         self.providers.get(&id).is_some_and(|it| it.sessions().any(|number| number == session))
     }
 
+    /// Returns the numbers of the providers of a session.
+    pub(crate) fn ids_of(&self, session: SessionNumber) -> impl Iterator<Item = ProviderId> + '_ {
+        self.providers.keys().copied().filter(move |id| self.has(*id, session))
+    }
+
     /// Returns the providers of a session.
     pub(crate) fn of_session(&self, session: SessionNumber) -> impl Iterator<Item = &ProviderData> {
         self.providers.values().filter(move |provider| provider.sessions().any(|it| it == session))
@@ -171,10 +176,10 @@ impl Collection {
         self.finisher.outstanding()
     }
 
-    /// Copies the uncollected contents of the buffers of a session's providers, while these
-    /// continue. All copies are checked before the call.
-    pub(crate) fn extracts(&self, session: SessionNumber) -> Vec<Extract> {
-        self.providers.values().filter_map(|provider| provider.extract(session)).collect()
+    /// Copies the uncollected contents of the buffer of a provider, while it continues, if the
+    /// session has it. All copies of the provider are checked before the call.
+    pub(crate) fn extract(&self, id: ProviderId, session: SessionNumber) -> Option<Extract> {
+        self.providers.get(&id)?.extract(session)
     }
 
     /// Returns the buffers of a session's providers for a count on another thread.

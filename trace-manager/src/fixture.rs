@@ -104,7 +104,7 @@ pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count:
 /// Writes an event into each unit of a rolling buffer. Returns their number, which is the ticks of
 /// the last one; those of the first are 1.
 pub(crate) fn write_events(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32) -> u64 {
-    let units = (layout.rolling_size() - directory_size(layout)) / UNIT;
+    let units = (layout.rolling_size() - directory_size(layout)) / layout.unit_size();
     for unit in 0..units {
         write_records(buffer, layout, (wrapped_count, unit), &[event(unit as u64 + 1)]);
     }
@@ -141,7 +141,7 @@ pub(crate) fn write_loss_report(buffer: &SharedBuffer, layout: &Layout, wrap: u3
 }
 
 fn directory_size(layout: &Layout) -> usize {
-    (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT)
+    (layout.rolling_size() / layout.unit_size() * 8).next_multiple_of(layout.unit_size())
 }
 
 fn write_records(
@@ -156,7 +156,7 @@ fn write_records(
     records.iter().for_each(|record| append(&mut words, record).unwrap());
     words.push(0);
     let rolling = layout.rolling_offset(wrapped_count);
-    let place = rolling + directory_size(layout) + unit * UNIT;
+    let place = rolling + directory_size(layout) + unit * layout.unit_size();
     buffer.write_at(as_bytes(&words), place as u64).unwrap();
     let entry = [directory_entry(wrapped_count, 1)];
     buffer.write_at(as_bytes(&entry), (rolling + unit * 8) as u64).unwrap();

@@ -33,7 +33,7 @@ use crate::machine::{ProviderId, SessionNumber};
 use crate::records::{Records, Spares};
 use crate::retention::Retention;
 use crate::sink::{Finish, Opening};
-use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
+use crate::snapshot::{FinishingSnapshots, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
@@ -44,6 +44,7 @@ use refusals::Refusals;
 pub(crate) use rotation::RotationStep;
 use rotation::Rotator;
 pub(crate) use sinks::Sinks;
+use snapshots::PendingSnapshot;
 pub(crate) use snapshots::Uncounted;
 
 /// The largest age of a clock sample that is compared with another one. Over a longer time, the
@@ -109,8 +110,8 @@ pub(crate) struct Recording {
     /// The last check of the conditions that depend on time and losses.
     checked_at: Duration,
     snapshots: Snapshots,
-    /// Snapshots that wait for the last records of providers, with the number of these providers.
-    pending_snapshots: Vec<(usize, Snapshot)>,
+    /// Snapshots that are not complete.
+    pending_snapshots: Vec<PendingSnapshot>,
 }
 
 /// A provider that a session gets.
@@ -372,12 +373,7 @@ impl Recording {
     pub(crate) fn take_outstanding(&mut self, id: ProviderId, last: LastRecords) {
         self.finishing = self.finishing.saturating_sub(1);
         let records = self.take_last(id, last);
-        for (missing, snapshot) in &mut self.pending_snapshots {
-            if let Ok(contents) = &mut snapshot.contents {
-                contents.late_records.push(records.words.clone());
-            }
-            *missing = missing.saturating_sub(1);
-        }
+        self.pending_snapshots.iter_mut().for_each(|it| it.add_last(&records.words));
         self.write_snapshots();
     }
 

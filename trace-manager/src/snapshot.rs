@@ -1,11 +1,11 @@
 //! Snapshots: archives of all records so far of a running session.
 //!
 //! ```text
-//!  event loop, at one moment                       snapshot thread
-//!  -------------------------                       ---------------
+//!  event loop                                      snapshot thread
+//!  ----------                                      ---------------
 //!  length of the session's archive  -------------> waits until it is written, copies it with its
 //!                                                  earlier parts, if it is cut
-//!  for each provider in the session:
+//!  for each provider in the session, in a turn of its own, or before its next save:
 //!    a copy of its buffer's uncollected contents -> records, as at its end
 //!    its collector's state, cloned
 //! ```

@@ -236,10 +236,10 @@ fn an_extract_has_the_uncollected_records_and_changes_nothing() {
     let (data, buffer) = provider(layout);
     write_event(&buffer, &layout, 0, 100);
     collection.join(1, data);
-    assert!(collection.extracts(2).is_empty(), "another session");
-    let extracts = collection.extracts(1);
-    assert_eq!((extracts.len(), collection.provider(1).unwrap().events()), (1, 0));
-    let records = extracts.into_iter().next().unwrap().into_records();
+    assert!(collection.extract(1, 2).is_none(), "another session");
+    let extract = collection.extract(1, 1).unwrap();
+    assert_eq!(collection.provider(1).unwrap().events(), 0);
+    let records = extract.into_records();
     assert!(records.words().contains(&100) && records.is_last());
     collection.finish(1, DEPARTURE);
     assert_eq!(take_final(&mut collection).sessions[0].1.summary.events, 1);

@@ -127,11 +127,7 @@ impl Recording {
         let records = self.block(provider.id, words);
         self.outputs.take(&records);
         // Those that wait for the records before the gap were begun without it.
-        for (missing, snapshot) in &mut self.pending_snapshots {
-            if let (Ok(contents), true) = (&mut snapshot.contents, *missing > 0) {
-                contents.late_records.push(records.words.clone());
-            }
-        }
+        self.pending_snapshots.iter_mut().for_each(|it| it.add_late(&records.words));
     }
 
     /// Returns the last records of a provider that are not cleared, and the counts of those before

@@ -83,8 +83,10 @@ impl Recording {
     pub(crate) fn rotation_step(&mut self) -> Option<RotationStep> {
         let (bytes, now) = (self.outputs.archive.part_bytes(), self.elapsed());
         let step = self.rotator.as_mut()?.step(bytes, now);
-        // The last records of a provider that has left need its opening, which is in this part.
-        step.filter(|step| *step == RotationStep::Flush || self.finishing == 0)
+        // The last records of a provider that has left need its opening, which is in this part. A
+        // snapshot has the parts up to this one, and the buffers of the providers from that time.
+        let can_cut = self.finishing == 0 && self.next_uncopied().is_none();
+        step.filter(|step| *step == RotationStep::Flush || can_cut)
     }
 
     /// Returns the paths of the parts that got their names since the last call.

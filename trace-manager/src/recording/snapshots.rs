@@ -1,5 +1,6 @@
 //! Snapshots of a running session.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use trace_protocol::archive::ClockSample;
@@ -7,8 +8,9 @@ use trace_protocol::archive::ClockSample;
 use super::Recording;
 use crate::category_filter::CategoryFilter;
 use crate::clock::counter_rate;
-use crate::collection::{Collection, Extract, UncountedBuffer};
+use crate::collection::{Collection, UncountedBuffer};
 use crate::error::ManagerError;
+use crate::machine::ProviderId;
 use crate::memory::available_memory;
 use crate::query::EventCounts;
 use crate::records::{Records, Words};
@@ -32,9 +34,39 @@ impl Uncounted {
     }
 }
 
+/// A snapshot that is not complete.
+#[derive(Debug)]
+pub(super) struct PendingSnapshot {
+    snapshot: Snapshot,
+    /// The number of providers that left before it, and whose last records are outstanding.
+    missing: usize,
+    /// The providers whose buffers are not copied yet.
+    uncopied: BTreeSet<ProviderId>,
+}
+
+impl PendingSnapshot {
+    fn is_complete(&self) -> bool {
+        self.missing == 0 && self.uncopied.is_empty()
+    }
+
+    /// Takes records of a provider that left before it, if it waits for any.
+    pub(super) fn add_late(&mut self, words: &Words) {
+        if let (Ok(contents), true) = (&mut self.snapshot.contents, self.missing > 0) {
+            contents.late_records.push(words.clone());
+        }
+    }
+
+    /// Takes the last records of a provider that left before it, if it waits for any.
+    pub(super) fn add_last(&mut self, words: &Words) {
+        self.add_late(words);
+        self.missing = self.missing.saturating_sub(1);
+    }
+}
+
 impl Recording {
     /// Takes a snapshot: the archive so far, and the uncollected contents of the providers'
-    /// buffers. Another thread writes it to `path` and reports the result.
+    /// buffers, which [`copy_for_snapshots`](Self::copy_for_snapshots) copies. Another thread
+    /// writes it to `path` and reports the result.
     ///
     /// All copies are checked before the call.
     pub(crate) fn snapshot(
@@ -44,8 +76,29 @@ impl Recording {
         requester: Requester,
     ) {
         let contents = self.contents(collection);
-        let missing = contents.as_ref().map_or(0, |_| self.finishing);
-        self.pending_snapshots.push((missing, Snapshot { path, requester, contents }));
+        let (missing, uncopied) = match &contents {
+            Ok(_) => (self.finishing, collection.ids_of(self.number).collect()),
+            Err(_) => (0, BTreeSet::new()),
+        };
+        let snapshot = Snapshot { path, requester, contents };
+        self.pending_snapshots.push(PendingSnapshot { snapshot, missing, uncopied });
+        self.write_snapshots();
+    }
+
+    /// Returns the next provider whose buffer is to be copied for a snapshot.
+    pub(crate) fn next_uncopied(&self) -> Option<ProviderId> {
+        self.pending_snapshots.iter().find_map(|it| it.uncopied.first().copied())
+    }
+
+    /// Copies the buffer of a provider for the snapshots that have not copied it.
+    pub(crate) fn copy_for_snapshots(&mut self, collection: &Collection, id: ProviderId) {
+        for PendingSnapshot { snapshot, uncopied, .. } in &mut self.pending_snapshots {
+            let extract = uncopied.remove(&id).then(|| collection.extract(id, self.number));
+            if let (Some(Some(mut extract)), Ok(contents)) = (extract, &mut snapshot.contents) {
+                extract.limited = self.retention.limited(extract.id());
+                contents.extracts.push(extract);
+            }
+        }
         self.write_snapshots();
     }
 
@@ -61,7 +114,7 @@ impl Recording {
             rate: counter_rate(&self.start_clocks, &ClockSample::now())
                 .unwrap_or(self.estimated_rate),
             late_records: self.retained(),
-            extracts: self.extracts(collection),
+            extracts: Vec::new(),
             filters: [Some(self.selection.clone()), self.outputs.filter()],
         })
     }
@@ -75,14 +128,6 @@ impl Recording {
             buffers: collection.uncounted(self.number),
             filter: self.selection.clone(),
         })
-    }
-
-    fn extracts(&self, collection: &Collection) -> Vec<Extract> {
-        let mut extracts = collection.extracts(self.number);
-        for extract in &mut extracts {
-            extract.limited = self.retention.limited(extract.id());
-        }
-        extracts
     }
 
     /// Returns the records that the archive does not have yet.
@@ -105,12 +150,12 @@ impl Recording {
         self.retention.contents().into_iter().map(&mut select).collect()
     }
 
-    /// Starts to write the snapshots that have the last records of all providers that left before
-    /// them.
+    /// Starts to write the snapshots that have the buffers of all providers, and the last records
+    /// of those that left before.
     pub(super) fn write_snapshots(&mut self) {
-        let ready = self.pending_snapshots.iter().take_while(|(missing, _)| *missing == 0).count();
-        for (_, snapshot) in self.pending_snapshots.drain(..ready) {
-            self.snapshots.write(snapshot);
+        let complete = self.pending_snapshots.iter().take_while(|it| it.is_complete()).count();
+        for pending in self.pending_snapshots.drain(..complete) {
+            self.snapshots.write(pending.snapshot);
         }
     }
 

@@ -119,6 +119,7 @@ fn a_snapshot_waits_for_departed_providers() {
     let (reply, replies) = crossbeam_channel::bounded(1);
     let path = directory.path().join("snapshot.fxt");
     recording.snapshot(collection, path.clone(), Requester::Caller(reply));
+    recording.copy_for_snapshots(collection, 2);
     assert!(replies.recv_timeout(Duration::from_millis(20)).is_err() && !path.exists());
     take_final(&mut recording, collection);
     let size = replies.recv().unwrap().unwrap();

@@ -24,6 +24,8 @@ impl EventLoop {
                 self.react(session, reaction);
             }
         }
+        // At once: the snapshot must have the records of this moment.
+        self.copy_for_snapshots(id);
     }
 
     /// Takes the snapshots that are due: alerts waited for another one or for the interval, or the
@@ -71,6 +73,31 @@ impl EventLoop {
                 }
             }
         }
+    }
+
+    /// Copies the buffer of a provider for the snapshots that have not copied it. Called before
+    /// anything changes that a snapshot has of the provider.
+    pub(super) fn copy_for_snapshots(&mut self, id: ProviderId) {
+        let Some(collection) = &self.collection else { return };
+        for active in self.active.values_mut() {
+            active.recording.copy_for_snapshots(collection, id);
+        }
+    }
+
+    /// Returns the next provider whose buffer is to be copied for snapshots.
+    pub(super) fn next_uncopied(&self) -> Option<ProviderId> {
+        self.active.values().find_map(|active| active.recording.next_uncopied())
+    }
+
+    /// Copies the buffer of one provider for snapshots: the others do not wait for all copies.
+    pub(super) fn copy_next_for_snapshots(&mut self) {
+        self.next_uncopied().into_iter().for_each(|id| self.copy_for_snapshots(id));
+    }
+
+    /// Copies the buffers of the providers of a session for its snapshots, and for those of others.
+    pub(super) fn copy_all_for_snapshots(&mut self, session: SessionNumber) {
+        let ids = self.collection.as_ref().map(|it| it.ids_of(session).collect::<Vec<_>>());
+        ids.into_iter().flatten().for_each(|id| self.copy_for_snapshots(id));
     }
 
     /// Takes a snapshot for the caller.

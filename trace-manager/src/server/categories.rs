@@ -16,6 +16,7 @@ impl EventLoop {
         patterns: &[String],
     ) -> Result<(), ManagerError> {
         self.pass_all_on();
+        self.copy_all_for_snapshots(session);
         let active = self.active.get_mut(&session).ok_or(ManagerError::SessionEnded)?;
         if !active.recording.can_change_categories() {
             return Err(ManagerError::CategoriesOfSinks);

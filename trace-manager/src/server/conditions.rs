@@ -60,6 +60,7 @@ impl EventLoop {
                 self.react_to(session, Recording::held_conditions);
             }
         }
+        self.copy_for_snapshots(id);
     }
 
     /// Notes that a condition of a session holds, which the caller has evaluated.

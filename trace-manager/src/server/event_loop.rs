@@ -101,6 +101,7 @@ impl EventLoop {
         self.serve_waiting();
         self.react_to_conditions();
         self.next_snapshots();
+        self.copy_next_for_snapshots();
         self.rotate_archives();
         self.flush_followed();
         self.end_collected_sessions();
@@ -113,7 +114,8 @@ impl EventLoop {
     /// Returns the time to wait for events, in milliseconds for epoll_wait(2).
     pub(super) fn timeout(&self) -> i32 {
         let now = Instant::now();
-        if self.collection.as_ref().is_some_and(Collection::has_waiting) {
+        let must_check = self.collection.as_ref().is_some_and(Collection::has_waiting);
+        if must_check || self.next_uncopied().is_some() {
             return 0;
         }
         let deadline = self.coordinator.deadline().map(|at| at.saturating_sub(self.now()));

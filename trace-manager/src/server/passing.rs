@@ -18,6 +18,7 @@ impl EventLoop {
         while self.collection.as_ref().is_some_and(|collection| collection.is_behind(id)) {
             self.pass_on_oldest(id);
         }
+        self.copy_for_snapshots(id);
         self.copy(id, request);
         let SaveRequest { wrapped_count, durable_data_end } = request;
         let saved = Packet::BufferSaved { wrapped_count, durable_data_end };
@@ -103,6 +104,7 @@ impl EventLoop {
 
     /// Adds a session to a provider that records.
     pub(super) fn join(&mut self, id: ProviderId, session: SessionNumber) {
+        self.copy_for_snapshots(id);
         // Copies from before are of the other sessions: this one counts none of them, and its guard
         // has none.
         while self.pass_on_oldest(id) {}
@@ -150,6 +152,7 @@ impl EventLoop {
 
     /// Removes a session from a provider that continues for others.
     pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
+        self.copy_for_snapshots(id);
         while self.pass_on_oldest(id) {}
         let replies = self.coordinator.tracee(id).map(Tracee::replies).unwrap_or_default();
         // It gets no Stop, but the categories of the others.
@@ -193,6 +196,7 @@ impl EventLoop {
 
     /// Starts to collect the last records of a provider.
     pub(super) fn collect_last(&mut self, id: ProviderId, departure: Departure) {
+        self.copy_for_snapshots(id);
         let Some(collection) = &mut self.collection else { return };
         let Some(provider) = collection.provider(id) else { return };
         let (archive_id, clock, now) =

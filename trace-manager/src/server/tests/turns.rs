@@ -7,6 +7,7 @@ use trace_protocol::message::Features;
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 
 use super::*;
+use crate::fixture::write_event;
 
 /// Returns the provider's end of its packet socket.
 fn packets(peer: &Peer) -> Socket {
@@ -30,6 +31,12 @@ fn recording() -> (Scene, Started, Peer, Socket) {
     let mode = BufferingMode::Streaming;
     let config = SessionConfig { mode, timeouts, ..SessionConfig::default() };
     let session = scene.start_config(config).unwrap();
+    let (peer, packets) = stream(&mut scene);
+    (scene, session, peer, packets)
+}
+
+/// Returns a streaming provider that records.
+fn stream(scene: &mut Scene) -> (Peer, Socket) {
     let peer = scene.connect();
     let supports = ToManager::Supports(Features::SET_CATEGORIES);
     for message in [supports, ToManager::Register(Register::default())] {
@@ -39,7 +46,7 @@ fn recording() -> (Scene, Started, Peer, Socket) {
     let packets = packets(&peer);
     send(&packets, Packet::Started { version: 1 });
     scene.event_loop.read_packets(peer.id);
-    (scene, session, peer, packets)
+    (peer, packets)
 }
 
 fn send(packets: &Socket, packet: Packet) {
@@ -127,3 +134,31 @@ fn a_session_that_joins_gets_no_copies_from_before() {
     let _joined = scene.start_config(config).unwrap();
     assert_eq!(waiting(&scene), (2, 0));
 }
+
+/// Else all providers would wait for the copies of the buffers of all others.
+#[test]
+fn a_turn_copies_the_buffer_of_one_provider_for_a_snapshot() {
+    let (mut scene, (session, ..), _peer, _packets) = recording();
+    let (_second, (third, packets)) = (stream(&mut scene), stream(&mut scene));
+    let provider = scene.event_loop.collection.as_ref().unwrap().provider(third.id).unwrap();
+    let buffer = scene.event_loop.connections[&third.id].buffer.clone().unwrap();
+    write_event(&buffer, &provider.layout(), 0, MARK);
+    let (reply, replies) = crossbeam_channel::bounded(1);
+    let path = scene.directory.path().join("snapshot.fxt");
+    scene.command(Command::Snapshot { session, path: path.clone(), reply });
+    scene.event_loop.housekeeping(Duration::ZERO);
+    assert_eq!(scene.event_loop.next_uncopied(), Some(2), "one is copied");
+    assert_eq!(scene.event_loop.timeout(), 0, "the next turn follows at once");
+    save(&packets, 0);
+    scene.event_loop.read_packets(third.id);
+    assert_eq!((saved(&packets), scene.event_loop.next_uncopied()), (1, Some(2)), "it is served");
+    scene.event_loop.housekeeping(Duration::ZERO);
+    assert_eq!(scene.event_loop.next_uncopied(), None, "the third was copied before its save");
+    replies.recv_timeout(LONG).unwrap().unwrap();
+    let snapshot = std::fs::read(path).unwrap();
+    let marks = snapshot.chunks_exact(8).filter(|word| **word == MARK.to_ne_bytes());
+    assert_eq!(marks.count(), 1, "a saved record is in the snapshot once");
+}
+
+/// The time of an event, which no other word of an archive has.
+const MARK: u64 = 0x1234_5678_9abc;
