@@ -38,6 +38,10 @@ pub struct Limits {
     /// Bytes of incomplete messages and of known categories; default 8 MiB for a process, because a
     /// decoded message of 1 MiB may take six times its size, 32 MiB for a user, 64 MiB in total.
     pub messages: Bound,
+    /// Packets of all programs of a user in a second; default 400,000, twice those of one program.
+    /// A program that exceeds it is cut off. Each request to save has a full buffer, so that the
+    /// records of a machine at the highest rate take fewer.
+    pub packets: u32,
     /// Bytes of buffers in a session. Default [`None`]: a quarter of the memory available at the
     /// start of the session for a process, half of it for a user, three quarters in total, and at
     /// least one buffer of the session's size. A buffer counts until its contents are archived and
@@ -61,6 +65,7 @@ impl Default for Limits {
             register_timeout: Duration::from_secs(5),
             reserve: 64,
             messages: Bound { process: 8 << 20, user: 32 << 20, total: 64 << 20 },
+            packets: 400_000,
             buffers: None,
         }
     }

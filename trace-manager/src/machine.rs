@@ -133,6 +133,8 @@ pub enum Violation {
     },
     /// It sent too many messages or packets.
     Flood,
+    /// The programs of its user sent too many packets.
+    UserFlood,
     /// It does not read its messages or packets.
     NotReading,
     /// So many descriptors that programs of its user passed cannot be closed that no more are
@@ -165,6 +167,9 @@ impl fmt::Display for Violation {
                  {last} and the end of the buffer"
             ),
             Self::Flood => write!(f, "sent too many messages or packets"),
+            Self::UserFlood => {
+                write!(f, "is of a user whose programs together sent too many packets in a second")
+            }
             Self::NotReading => write!(f, "does not read its messages"),
             Self::Descriptors => {
                 write!(f, "is of a user whose programs passed descriptors that cannot be closed")

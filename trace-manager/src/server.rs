@@ -10,7 +10,7 @@
 //! | `event_loop` | waiting for events, and handling them |
 //! | `source` | the sources of events |
 //! | `state` | the loop's data |
-//! | `registration`, `admission` | accepting connections and providers, within limits |
+//! | `registration`, `admission`, `rate` | accepting connections and providers, within limits |
 //! | `active`, `start`, `pause` | the sessions |
 //! | `passing` | collected records, for the sessions |
 //! | `connection` | one provider's sockets |
@@ -45,6 +45,7 @@ mod pause;
 mod perform;
 mod provision;
 mod queries;
+mod rate;
 mod registration;
 mod retained;
 mod rotation;

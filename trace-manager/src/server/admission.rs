@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
 
+use super::rate::UserRates;
 use crate::buffers::{Buffers, NoMemory};
 use crate::limits::{Bound, Limits};
-use crate::machine::{ProviderId, SessionNumber};
+use crate::machine::{ProviderId, SessionNumber, Violation};
 use crate::memory::available_memory;
 use crate::quota::Quota;
 use crate::waker::Waker;
@@ -33,6 +34,8 @@ pub(super) struct Admission {
     pub(super) unregistered: VecDeque<(Instant, ProviderId)>,
     pub(super) providers: Quota,
     pub(super) messages: Quota,
+    /// The packets of users in a second.
+    packets: UserRates,
     pub(super) buffers: Buffers,
     /// Providers that wait for their buffers, in order.
     pub(super) pending: VecDeque<PendingBuffer>,
@@ -46,6 +49,7 @@ impl Admission {
             unregistered: VecDeque::new(),
             providers: Quota::new("connections", limits.providers),
             messages: Quota::new("bytes of messages and categories", limits.messages),
+            packets: UserRates::default(),
             buffers: Buffers::new(waker),
             pending: VecDeque::new(),
         }
@@ -60,6 +64,14 @@ impl Admission {
                 self.buffers.set_bound(Bound::of_buffers(available_memory(), size));
             }
             None => self.buffers.raise_bound(size),
+        }
+    }
+
+    /// Counts a packet of a program of this user. Fails if there are too many in this second.
+    pub(super) fn count_packet(&mut self, uid: u32) -> Result<(), Violation> {
+        match self.packets.count(uid, Instant::now(), self.limits.packets) {
+            true => Ok(()),
+            false => Err(Violation::UserFlood),
         }
     }
 

@@ -6,7 +6,7 @@ mod tests;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use trace_format::layout::cut_str;
 use trace_protocol::error::ProtocolError;
@@ -17,6 +17,7 @@ use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
 use super::outbox::{Handles, Outbox};
+use super::rate::Rate;
 use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
 use crate::foreign::{Closer, ForeignSocket};
@@ -44,7 +45,8 @@ pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
     pub(crate) accepted: Instant,
     pub(crate) accepted_at: SystemTime,
-    pub(crate) features: Features,
+    /// The messages that it supports; `None` before it has reported them.
+    features: Option<Features>,
     pub(crate) register: Option<Register>,
     pub(crate) socket: ForeignSocket,
     /// Closes the descriptors that its user passes.
@@ -74,8 +76,8 @@ pub(crate) struct Connection {
     requested: bool,
     unsolicited: u32,
     undecodable: u32,
-    window: Instant,
-    packets_in_window: u32,
+    /// Its packets in a second.
+    packet_rate: Rate,
 }
 
 /// The result of a read from the registration socket.
@@ -115,7 +117,7 @@ impl Connection {
             accepted: Instant::now(),
             accepted_at: SystemTime::now(),
             process,
-            features: Features::default(),
+            features: None,
             register: None,
             socket,
             closer,
@@ -133,8 +135,7 @@ impl Connection {
             requested: false,
             unsolicited: 0,
             undecodable: 0,
-            window: Instant::now(),
-            packets_in_window: 0,
+            packet_rate: Rate::new(Instant::now()),
         })
     }
 
@@ -187,10 +188,10 @@ impl Connection {
             Ok(ToManager::Supports(_)) if self.register.is_some() => {
                 Err(Violation::Unexpected("features after the registration"))
             }
-            Ok(ToManager::Supports(features)) => {
-                self.features = features;
-                Ok(())
-            }
+            Ok(ToManager::Supports(features)) => match self.features.replace(features) {
+                None => Ok(()),
+                Some(_) => Err(Violation::Unexpected("features a second time")),
+            },
             Ok(ToManager::Register(_)) if self.register.is_some() => {
                 Err(Violation::Unexpected("a second registration"))
             }
@@ -248,17 +249,11 @@ impl Connection {
             }
             Err(_) => return Ok(ReceivedPacket::Closed),
         };
-        self.count_packet()?;
+        if !self.packet_rate.count(Instant::now(), PACKETS_PER_SECOND) {
+            return Err(Violation::Flood);
+        }
         let packet = Packet::decode(bytes.get(..read).unwrap_or_default());
         packet.map(ReceivedPacket::Packet).map_err(Violation::Protocol)
-    }
-
-    fn count_packet(&mut self) -> Result<(), Violation> {
-        if self.packets_in_window == 0 || self.window.elapsed() > Duration::from_secs(1) {
-            self.window = Instant::now();
-            self.packets_in_window = 0;
-        }
-        increment(&mut self.packets_in_window, PACKETS_PER_SECOND, Violation::Flood)
     }
 
     /// Sends a packet. The socket's buffer is large enough for all packets that a provider should
@@ -276,8 +271,9 @@ impl Connection {
     pub(crate) fn registration(&self, is_companion: bool) -> Registration {
         let clock = self.register.as_ref().map_or_else(Default::default, |it| it.clock);
         let PeerCredentials { uid, pid, .. } = self.peer;
+        let features = self.features.unwrap_or_default();
         let companion = is_companion.then_some(pid);
-        Registration { uid, name: self.name(), features: self.features, clock, companion }
+        Registration { uid, name: self.name(), features, clock, companion }
     }
 
     /// Returns the provider's name, or else that of its process.

@@ -330,7 +330,14 @@ impl EventLoop {
 
     /// Handles the next packet of a provider. Returns `None` if there is none, or was the end.
     fn read_packet(&mut self, id: ProviderId) -> Option<Handled> {
-        let received = self.connections.get_mut(&id)?.receive_packet();
+        let connection = self.connections.get_mut(&id)?;
+        let (uid, received) = (connection.peer.uid, connection.receive_packet());
+        let received = match received {
+            Ok(packet @ ReceivedPacket::Packet(_)) => {
+                self.admission.count_packet(uid).map(|()| packet)
+            }
+            received => received,
+        };
         let (event, handled) = match received {
             Ok(ReceivedPacket::Packet(packet)) => {
                 let is_save = matches!(packet, Packet::SaveBuffer { .. });

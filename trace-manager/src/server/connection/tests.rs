@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 fn pair() -> (Connection, Socket) {
@@ -26,6 +28,16 @@ fn registering_twice_is_a_violation() {
     assert_eq!(connection.name(), "one");
     let again = send(&mut connection, &theirs, &bytes);
     assert_eq!(again, Err(Violation::Unexpected("a second registration")));
+}
+
+/// Each message would take time of the event loop, without an end.
+#[test]
+fn features_are_reported_once() {
+    let (mut connection, theirs) = pair();
+    let bytes = ToManager::Supports(Features::SET_CATEGORIES).encode();
+    assert_eq!(send(&mut connection, &theirs, &bytes), messages(false, false));
+    let again = send(&mut connection, &theirs, &bytes);
+    assert_eq!(again, Err(Violation::Unexpected("features a second time")));
 }
 
 #[test]
@@ -129,18 +141,18 @@ fn too_many_packets_in_a_second_are_a_violation() {
     ours.set_nonblocking(true);
     connection.packets = Some(ForeignSocket::packets(ours, Closer::default()));
     let packet = Ok(ReceivedPacket::Packet(Packet::Stopped));
-    let mut receive = |earlier, window| {
-        (connection.packets_in_window, connection.window) = (earlier, window);
+    let mut receive = |begun, number| {
+        connection.packet_rate = Rate { begun, number };
         theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
         connection.receive_packet()
     };
     let now = Instant::now();
-    // This window does not end while the test runs.
+    // This second does not end while the test runs.
     let this = now + Duration::from_secs(3600);
-    assert_eq!(receive(PACKETS_PER_SECOND - 1, this), packet);
-    assert_eq!(receive(PACKETS_PER_SECOND, this), Err(Violation::Flood));
+    assert_eq!(receive(this, PACKETS_PER_SECOND - 1), packet);
+    assert_eq!(receive(this, PACKETS_PER_SECOND), Err(Violation::Flood));
     let Some(last) = now.checked_sub(Duration::from_secs(2)) else { return };
-    assert_eq!(receive(PACKETS_PER_SECOND, last), packet);
+    assert_eq!(receive(last, PACKETS_PER_SECOND), packet);
 }
 
 #[test]

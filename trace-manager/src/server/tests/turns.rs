@@ -135,6 +135,21 @@ fn a_session_that_joins_gets_no_copies_from_before() {
     assert_eq!(waiting(&scene), (2, 0));
 }
 
+/// A user may have thousands of connections.
+#[test]
+fn a_program_of_a_user_with_too_many_packets_is_cut_off() {
+    let (mut scene, _session, first, _packets) = recording();
+    let (second, packets) = stream(&mut scene);
+    save(&packets, 0);
+    scene.event_loop.read_packets(second.id);
+    assert_eq!(saved(&packets), 1);
+    scene.event_loop.admission.limits.packets = 0;
+    save(&packets, 1);
+    scene.event_loop.read_packets(second.id);
+    let is_connected = |peer: &Peer| scene.event_loop.connections.contains_key(&peer.id);
+    assert_eq!([&first, &second].map(is_connected), [true, false]);
+}
+
 /// Else all providers would wait for the copies of the buffers of all others.
 #[test]
 fn a_turn_copies_the_buffer_of_one_provider_for_a_snapshot() {
