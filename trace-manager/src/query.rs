@@ -9,6 +9,9 @@ use trace_protocol::mode::BufferingMode;
 
 use crate::machine::{End, ProviderId, SessionState, TraceeState};
 
+/// The categories that a provider announced.
+pub(crate) type Categories = Arc<[CategoryInfo]>;
+
 /// A registered provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderInfo {

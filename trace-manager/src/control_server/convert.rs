@@ -14,7 +14,7 @@ use super::triggers::rules;
 use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
 use crate::machine::{End, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction};
-use crate::query::{ProviderInfo, ProviderStatistics};
+use crate::query::{Categories, ProviderInfo, ProviderStatistics};
 use crate::snapshot_rotation::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 use crate::trigger::Cause;
@@ -114,9 +114,9 @@ pub(super) fn provider(info: ProviderInfo) -> control::ProviderInfo {
 }
 
 /// Merges the categories of providers, in the order of names.
-pub(super) fn known_categories(providers: &[ProviderInfo]) -> Vec<KnownCategory> {
+pub(super) fn known_categories(announced: &[Categories]) -> Vec<KnownCategory> {
     let mut merged = BTreeMap::<&str, KnownCategory>::new();
-    for category in providers.iter().flat_map(|provider| &*provider.categories) {
+    for category in announced.iter().flat_map(|categories| &**categories) {
         let known = merged.entry(&category.name).or_default();
         known.providers += 1;
         if known.description.is_empty() {

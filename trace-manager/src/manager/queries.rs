@@ -1,11 +1,13 @@
 //! Queries of the manager's state.
 
+use std::collections::BTreeMap;
+
 use crossbeam_channel::Sender;
 use trace_protocol::message::CategoryInfo;
 
 use super::Manager;
 use crate::error::ManagerError;
-use crate::query::{ProviderInfo, SessionInfo};
+use crate::query::{Categories, ProviderInfo, SessionInfo};
 use crate::server::{Command, Mailbox};
 
 impl Manager {
@@ -50,6 +52,15 @@ impl Manager {
         &self,
         user: Option<u32>,
     ) -> Result<Vec<CategoryInfo>, ManagerError> {
+        self.announced_categories(user).map(|announced| merge(&announced))
+    }
+
+    /// Returns the categories of each provider of the user `user`, or of all, as
+    /// [`known_categories_of`](Self::known_categories_of) does.
+    pub(crate) fn announced_categories(
+        &self,
+        user: Option<u32>,
+    ) -> Result<Vec<Categories>, ManagerError> {
         query(&self.mailbox, |reply| Command::KnownCategories { user, reply })
     }
 
@@ -71,4 +82,21 @@ pub(super) fn query<T>(
     let (reply, replies) = crossbeam_channel::bounded(1);
     mailbox.send(command(reply))?;
     replies.recv().map_err(|_| ManagerError::Ended)
+}
+
+/// Returns the categories of providers: each once, in the order of names. The first description
+/// that is not empty is used.
+fn merge(announced: &[Categories]) -> Vec<CategoryInfo> {
+    let mut merged = BTreeMap::<&str, &str>::new();
+    for category in announced.iter().flat_map(|categories| &**categories) {
+        let description = merged.entry(&category.name).or_default();
+        if description.is_empty() {
+            *description = &category.description;
+        }
+    }
+    let info = |(name, description): (&str, &str)| CategoryInfo {
+        name: name.to_owned(),
+        description: description.to_owned(),
+    };
+    merged.into_iter().map(info).collect()
 }

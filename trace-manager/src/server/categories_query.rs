@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crossbeam_channel::Sender;
-use trace_protocol::message::CategoryInfo;
 
 use crate::machine::ProviderId;
+use crate::query::Categories;
 
 /// The queries that wait for the categories of the same providers.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct CategoriesQuery {
     /// The providers that have not replied.
     pub(super) waiting: BTreeSet<ProviderId>,
     pub(super) deadline: Instant,
-    pub(super) replies: Vec<Sender<Vec<CategoryInfo>>>,
+    pub(super) replies: Vec<Sender<Vec<Categories>>>,
 }
 
 impl CategoriesQuery {

@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
-use trace_protocol::message::{BufferDisposition, CategoryInfo};
+use trace_protocol::message::BufferDisposition;
 
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::ledger::Guard;
 use crate::notice::NoticeSender;
 use crate::output::ArchiveOutput;
-use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
+use crate::query::{Categories, ProviderInfo, ProviderStatistics, SessionInfo};
 use crate::recording::{EndedRecording, Uncounted};
 use crate::sink::{Follower, SinkRequest};
 use crate::summary::Progress;
@@ -44,8 +44,8 @@ pub(crate) enum Command {
     Hold { session: u64, condition: Condition },
     /// Return the registered providers of one user, or all.
     Providers { user: Option<u32>, reply: Sender<Vec<ProviderInfo>> },
-    /// Request the categories of the providers of one user, or of all, and return them merged.
-    KnownCategories { user: Option<u32>, reply: Sender<Vec<CategoryInfo>> },
+    /// Request the categories of the providers of one user, or of all, and return those of each.
+    KnownCategories { user: Option<u32>, reply: Sender<Vec<Categories>> },
     /// Return the sessions that have not ended.
     Sessions { reply: Sender<Vec<SessionInfo>> },
     /// Return the statistics of the session's providers; `None` if it has ended.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub(crate) struct Connection {
     /// The messages that it supports; `None` before it has reported them.
     features: Option<Features>,
     pub(crate) register: Option<Register>,
+    /// The name of its process, from the kernel.
+    kernel_name: OnceCell<String>,
     pub(crate) socket: ForeignSocket,
     /// Closes the descriptors that its user passes.
     pub(crate) closer: Closer,
@@ -119,6 +122,7 @@ impl Connection {
             process,
             features: None,
             register: None,
+            kernel_name: OnceCell::new(),
             socket,
             closer,
             is_helper: false,
@@ -201,6 +205,8 @@ impl Connection {
                 truncate(&mut register.process_name);
                 self.set_categories(std::mem::take(&mut register.categories));
                 self.register = Some(register);
+                // Queries would read it each time, also after the end of the process.
+                self.process_name();
                 Ok(())
             }
             Ok(ToManager::KnownCategories(categories)) => {
@@ -293,12 +299,14 @@ impl Connection {
         if !name.is_empty() {
             return name.to_owned();
         }
-        let comm = std::fs::read_to_string(format!("/proc/{}/comm", self.peer.pid));
-        comm.map_or_else(
-            |_| format!("process {}", self.peer.pid),
-            |comm| comm.trim_end().to_owned(),
-        )
+        self.kernel_name.get_or_init(|| kernel_name(self.peer.pid)).clone()
     }
+}
+
+/// Returns the kernel's name of a process.
+fn kernel_name(pid: u32) -> String {
+    let comm = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    comm.map_or_else(|_| format!("process {pid}"), |comm| comm.trim_end().to_owned())
 }
 
 /// Truncates a name, and frees the memory of the rest.

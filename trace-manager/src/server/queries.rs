@@ -1,18 +1,18 @@
 //! The caller's queries.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use trace_protocol::message::{CategoryInfo, ToProvider};
+use trace_protocol::message::ToProvider;
 
 use super::active::Active;
 use super::categories_query::CategoriesQuery;
 use super::connection::Connection;
 use super::state::EventLoop;
 use crate::machine::ProviderId;
-use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
+use crate::query::{Categories, ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 use crate::recording::Uncounted;
 
 /// The time in which providers reply with their categories. The last reply of the others is used.
@@ -71,7 +71,7 @@ impl EventLoop {
 
     /// Requests the categories of the providers of one user, or of all. The reply is sent when they
     /// have replied. A query for the same user that still waits shares its result.
-    pub(super) fn query_categories(&mut self, user: Option<u32>, reply: Sender<Vec<CategoryInfo>>) {
+    pub(super) fn query_categories(&mut self, user: Option<u32>, reply: Sender<Vec<Categories>>) {
         if let Some(query) = self.category_queries.get_mut(&user) {
             return query.replies.push(reply);
         }
@@ -107,28 +107,12 @@ impl EventLoop {
             !is_ready
         });
         for (user, replies) in ready {
-            let categories = self.merged_categories(user);
+            let of_user = self.registered(user).map(|(_, it)| Arc::clone(&it.categories));
+            let categories: Vec<Categories> = of_user.collect();
             for reply in replies {
                 // Fails if the caller no longer waits.
                 let _ = reply.send(categories.clone());
             }
         }
-    }
-
-    /// Returns the categories of the providers of one user, or of all: each once, in the order of
-    /// names. The first description that is not empty is used.
-    fn merged_categories(&self, user: Option<u32>) -> Vec<CategoryInfo> {
-        let mut merged = BTreeMap::<&str, &str>::new();
-        for category in self.registered(user).flat_map(|(_, it)| &*it.categories) {
-            let description = merged.entry(&category.name).or_default();
-            if description.is_empty() {
-                *description = &category.description;
-            }
-        }
-        let info = |(name, description): (&str, &str)| CategoryInfo {
-            name: name.to_owned(),
-            description: description.to_owned(),
-        };
-        merged.into_iter().map(info).collect()
     }
 }

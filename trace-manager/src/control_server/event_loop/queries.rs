@@ -135,9 +135,8 @@ fn providers(manager: &Manager, user: Option<u32>) -> Reply {
 }
 
 fn known_categories(manager: &Manager, user: Option<u32>) -> Reply {
-    // Its result lacks the numbers of providers. Those of a provider are up to date after it.
-    match manager.known_categories_of(user).and_then(|_| manager.providers_of(user)) {
-        Ok(providers) => Reply::KnownCategories(convert::known_categories(&providers)),
+    match manager.announced_categories(user) {
+        Ok(announced) => Reply::KnownCategories(convert::known_categories(&announced)),
         Err(error) => failed(&error),
     }
 }

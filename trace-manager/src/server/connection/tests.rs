@@ -52,6 +52,22 @@ fn names_are_truncated_or_replaced() {
     assert_eq!(connection.name(), connection.process_name());
 }
 
+/// Each list of providers has it.
+#[test]
+fn the_name_of_a_process_is_read_at_its_registration() {
+    let (mut connection, theirs) = pair();
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    connection.peer.pid = child.id();
+    // The kernel lets its parent continue before it has the name.
+    while kernel_name(child.id()) != "sleep" {
+        std::thread::yield_now();
+    }
+    send(&mut connection, &theirs, &register("").encode()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((connection.name(), connection.process_name()), ("sleep".into(), "sleep".into()));
+}
+
 /// Thousands of connections with names of 1 MiB would fill the memory.
 #[test]
 fn long_names_are_not_kept() {
