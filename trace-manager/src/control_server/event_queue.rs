@@ -1,27 +1,74 @@
-//! The number of alerts and snapshots of a session on their way to the control thread.
+//! Alerts and snapshots of a session on their way to the control thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events of a session in the queue of the control thread. Alerts use half of it:
 /// snapshots are their effects.
 const MAX_QUEUED: usize = 64;
 
+/// The most alerts that are kept while nobody watches the session. Older ones are forgotten.
+const MAX_EARLY: usize = 16;
+
+/// Whether a session is watched.
+#[derive(Debug)]
+enum Watch {
+    Watched,
+    /// The alerts since then.
+    Unwatched(VecDeque<String>),
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::Unwatched(VecDeque::new())
+    }
+}
+
 /// The state that the control machine and the thread of a session share.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    is_watched: AtomicBool,
+    watch: Mutex<Watch>,
     queued: AtomicUsize,
     dropped: AtomicU64,
 }
 
 impl EventQueue {
-    /// Sets whether a controller watches the session. Events are forwarded only then.
-    pub(super) fn set_watched(&self, is_watched: bool) {
-        self.is_watched.store(is_watched, Relaxed);
+    /// Notes that a controller watches the session: from now on, events are forwarded. Returns the
+    /// alerts from before.
+    pub(super) fn watch(&self) -> VecDeque<String> {
+        match std::mem::replace(&mut *self.lock(), Watch::Watched) {
+            Watch::Watched => VecDeque::new(),
+            Watch::Unwatched(alerts) => alerts,
+        }
+    }
+
+    /// Notes that no controller watches the session.
+    pub(super) fn unwatch(&self) {
+        *self.lock() = Watch::default();
     }
 
     pub(super) fn is_watched(&self) -> bool {
-        self.is_watched.load(Relaxed)
+        matches!(*self.lock(), Watch::Watched)
+    }
+
+    /// Keeps an alert for the next controller that watches the session. Returns false if one does
+    /// already.
+    pub(super) fn keep(&self, alert: &str) -> bool {
+        match &mut *self.lock() {
+            Watch::Watched => false,
+            Watch::Unwatched(alerts) => {
+                if alerts.len() == MAX_EARLY {
+                    alerts.pop_front();
+                }
+                alerts.push_back(alert.to_owned());
+                true
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts an alert or a snapshot that is queued next. Returns false if the queue is full, and
@@ -51,6 +98,18 @@ impl EventQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_alerts_wait_for_a_watcher() {
+        let queue = EventQueue::default();
+        let alerts = || (0..20).map(|number| number.to_string());
+        assert!(alerts().all(|alert| queue.keep(&alert)));
+        assert!(queue.watch().into_iter().eq(alerts().skip(4)));
+        assert!(queue.is_watched() && !queue.keep("watched"));
+        assert!(queue.watch().is_empty(), "another watcher");
+        queue.unwatch();
+        assert!(queue.keep("next") && queue.watch() == ["next"]);
+    }
 
     #[test]
     fn events_beyond_the_limit_are_dropped() {

@@ -44,14 +44,13 @@ pub(super) enum Message {
 
 impl Message {
     /// Returns an alert or a snapshot for those who watch the session, which is queued next.
-    /// Returns `None` for other notices, if nobody watches, and if the queue is full.
+    /// Returns `None` for other notices, if nobody watches, and if the queue is full. Some alerts
+    /// wait until somebody watches.
     pub(super) fn announcing(id: SessionId, queue: &EventQueue, notice: &Notice) -> Option<Self> {
-        if !queue.is_watched() {
-            return None;
-        }
         let event = match notice {
+            Notice::Alert { name, .. } if queue.keep(name) => return None,
             Notice::Alert { name, .. } => SessionEvent::Alert(name.clone()),
-            Notice::Snapshot { path, causes, result } => {
+            Notice::Snapshot { path, causes, result } if queue.is_watched() => {
                 let info = convert::snapshot_info(path, causes, result.as_ref());
                 SessionEvent::Snapshot(Box::new(info))
             }

@@ -164,7 +164,7 @@ impl World {
     fn audit(&mut self) {
         let id = self.model.last_session;
         let session = self.machine.sessions.get_mut(&id).expect("sessions are numbered in turn");
-        session.watch(AUDITOR + id);
+        let _alerts = session.watch(AUDITOR + id);
     }
 
     fn step(&mut self, choices: &mut Choices<'_>) {

@@ -414,12 +414,15 @@ impl ControlMachine {
     fn watch(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
         let id = self.find(ticket, name)?;
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
-        session.watch(ticket.client);
+        let alerts = session.watch(ticket.client);
         let event = session.event();
         self.reply(ticket, Reply::Watching);
         // The first event has the present state, so that none is missed.
         let first = Ticket { id: EVENT, ..ticket };
-        self.reply(first, Reply::StateChanged(event));
+        self.reply(first, Reply::StateChanged(event.clone()));
+        for alert in alerts {
+            self.reply(first, Reply::Alert((event.clone(), alert)));
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! One session.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trace_protocol::control::{
@@ -215,11 +216,12 @@ impl ControlledSession {
         buffer_size(&self.config)
     }
 
-    pub(super) fn watch(&mut self, client: ClientId) {
+    /// Adds a client that watches. Returns the alerts of the time when nobody did.
+    pub(super) fn watch(&mut self, client: ClientId) -> VecDeque<String> {
         if !self.watchers.contains(&client) {
             self.watchers.push(client);
         }
-        self.queue.set_watched(true);
+        self.queue.watch()
     }
 
     pub(super) fn watchers(&self) -> Vec<ClientId> {
@@ -242,7 +244,9 @@ impl ControlledSession {
             tickets.retain(|ticket| ticket.client != client);
         }
         self.watchers.retain(|watcher| *watcher != client);
-        self.queue.set_watched(!self.watchers.is_empty());
+        if self.watchers.is_empty() && self.queue.is_watched() {
+            self.queue.unwatch();
+        }
     }
 
     /// Returns its description. The control thread adds the progress while it runs.

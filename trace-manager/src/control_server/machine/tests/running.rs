@@ -4,6 +4,9 @@ use trace_protocol::control::{
     SnapshotRequest,
 };
 
+use crate::control_server::shared::Message;
+use crate::notice::Notice;
+
 fn snapshot(name: &str) -> Request {
     Request::Snapshot(SnapshotRequest { session: name.to_owned(), output: To::Descriptor })
 }
@@ -95,6 +98,29 @@ fn those_that_watch_get_alerts_and_states() {
         assert_eq!(scene.reply(3, EVENT), Some(Reply::StateChanged(event(state))));
     }
     assert_eq!(scene.reply(3, EVENT), None);
+}
+
+/// A program may raise them before its controller has received the reply to its request.
+#[test]
+fn the_first_that_watches_gets_earlier_alerts() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, named("a"));
+    let queue = Arc::clone(&scene.machine.sessions[&1].queue);
+    for name in ["early", "later"] {
+        let notice = Notice::Alert { name: name.to_owned(), pid: 1 };
+        assert!(Message::announcing(1, &queue, &notice).is_none(), "nobody watches");
+    }
+    scene.connect(3, USER);
+    scene.call(3, Request::Watch("a".to_owned()));
+    scene.call(CLIENT, Request::Watch("a".to_owned()));
+    let event = || Event { session: "a".to_owned(), state: SessionState::Started };
+    let started = Reply::StateChanged(event());
+    let alert = |name: &str| Reply::Alert((event(), name.to_owned()));
+    for expected in [started.clone(), alert("early"), alert("later")] {
+        assert_eq!(scene.reply(3, EVENT), Some(expected));
+    }
+    assert_eq!(scene.reply(3, EVENT), None);
+    assert_eq!((scene.reply(CLIENT, EVENT), scene.reply(CLIENT, EVENT)), (Some(started), None));
 }
 
 /// Alerts of a session that nobody watches do not reach the control thread.
