@@ -41,4 +41,4 @@ pub(crate) use size::{parse_provider_size, parse_size};
 pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, SortedTable, StatsBy};
 pub(crate) use time::parse_time;
 pub(crate) use trace_manager::parse_duration;
-pub(crate) use trigger::parse_trigger;
+pub(crate) use trigger::{parse_trigger, parse_trigger_user};

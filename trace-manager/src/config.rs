@@ -37,6 +37,9 @@ pub struct SessionConfig {
     /// log messages, the session is [`shared`](Self::shared): the manager gets the records while
     /// they are recorded.
     pub rules: Vec<TriggerRule>,
+    /// The users whose programs cause actions of triggers, beside root; default all. Alerts of
+    /// other programs are only counted.
+    pub trigger_users: Option<Vec<u32>>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
     /// When the archive is cut into parts; default never. Requires streaming mode.
@@ -93,6 +96,7 @@ impl Default for SessionConfig {
             timeouts: Timeouts::default(),
             triggers: Vec::new(),
             rules: Vec::new(),
+            trigger_users: None,
             snapshots: SnapshotLimits::default(),
             rotation: None,
             user: None,
@@ -222,6 +226,11 @@ impl SessionConfig {
     /// Returns whether the session records a provider of the user `uid`, with this number and name.
     pub(crate) fn may_record(&self, uid: u32, id: Option<u32>, name: &str) -> bool {
         self.user.is_none_or(|user| user == uid) && self.only.includes(id, name)
+    }
+
+    /// Returns whether a program of this user may cause actions of triggers.
+    pub(crate) fn may_trigger(&self, uid: u32) -> bool {
+        uid == 0 || self.trigger_users.as_ref().is_none_or(|users| users.contains(&uid))
     }
 
     /// Returns whether alerts may cause snapshots.

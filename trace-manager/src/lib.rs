@@ -88,5 +88,5 @@ pub use snapshot_rotation::SnapshotLimits;
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 pub use trigger::{
     parse_duration, Cause, CommandStopper, Condition, CounterCondition, DurationCondition,
-    LogLevel, TimeOfDay, TriggerActions, TriggerCommands, TriggerRule, TriggerSignal,
+    LogLevel, TimeOfDay, TriggerActions, TriggerCommands, TriggerRule, TriggerSignal, TriggerUser,
 };

@@ -273,7 +273,9 @@ impl Recording {
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
         let is_live = mode == BufferingMode::Streaming;
-        self.conditions.open(provider, opening.ticks_per_second(), is_live);
+        if self.config.may_trigger(joined.identity.uid) {
+            self.conditions.open(provider, opening.ticks_per_second(), is_live);
+        }
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
         let dropped_before = joined.dropped_before.unwrap_or(0);
         self.retention.add(*id, provider, mode, dropped_before, memory);

@@ -9,6 +9,7 @@
 //! | `duration` | times such as `1.5s` |
 //! | `text` | parts of the text of triggers |
 //! | `counter`, `log`, `schedule`, `scopes` | evaluation of conditions, without I/O |
+//! | `users` | the users whose programs meet conditions |
 //! | `names` | the string table of a provider, as far as conditions need it |
 //! | `evaluator` | all conditions of a session, and their evaluation over its records |
 
@@ -24,6 +25,7 @@ mod rule;
 mod schedule;
 mod scopes;
 mod text;
+mod users;
 mod watch;
 
 pub use cause::Cause;
@@ -34,4 +36,5 @@ pub(crate) use evaluator::Evaluator;
 pub use log::LogLevel;
 pub use rule::{TriggerActions, TriggerRule};
 pub use schedule::TimeOfDay;
+pub use users::TriggerUser;
 pub use watch::DurationWatch;

@@ -145,6 +145,36 @@ fn member_command(daemon: &Daemon, arguments: &[&str]) -> Command {
     command
 }
 
+/// Programs choose what they record, and when. A session that names a user heeds the programs of
+/// this user, too.
+#[test]
+fn programs_of_other_users_cause_no_actions_of_triggers_unless_the_session_names_the_user() {
+    let Some(daemon) = shared_daemon() else { return };
+    let conditions =
+        ["alert:alarm", "duration:web/request>50ms", "log:error", "counter:app/queue.depth>100"];
+    let start = |name: &str, options: &[&str]| {
+        let output = format!("{name}.fxt");
+        let triggers = conditions.iter().flat_map(|condition| ["--trigger", condition]);
+        let triggers: Vec<&str> = triggers.collect();
+        daemon.json(&[&["start", "--name", name, "-o", &output], &*triggers, options].concat());
+    };
+    start("own", &[]);
+    start("named", &["--trigger-user", &USER.to_string()]);
+    for kind in ["alert:alarm", "scope", "log", "counter"] {
+        let mut program = command_of(&daemon, USER, "subject", &["meet-condition", kind, "0"]);
+        let run = Run::of(&mut program);
+        assert_eq!(run.code(), 0, "{run:?}");
+    }
+    let [own, named] = ["own", "named"].map(|name| daemon.json(&["stop", name]));
+    assert_eq!((&own["alerts"]["alarm"], &named["alerts"]["alarm"]), (&1.into(), &1.into()));
+    assert_eq!(own["conditions"], serde_json::json!({}));
+    for condition in &conditions[1..] {
+        assert_eq!(named["conditions"][condition], 1, "{condition}: {named}");
+    }
+    let snapshots = |results: &Value| results["snapshots"].as_array().unwrap().len();
+    assert_eq!((snapshots(&own), snapshots(&named) > 0), (0, true));
+}
+
 /// The daemon of root writes nowhere where the user could not.
 #[test]
 fn a_user_gets_no_files_through_the_daemon() {

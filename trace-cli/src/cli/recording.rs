@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 use crate::args::{
     output_name, parse_attach, parse_call_graph, parse_category, parse_counter, parse_duration,
     parse_kernel_scope, parse_log_version, parse_part_limit, parse_provider_size,
-    parse_sample_rate, parse_samples_by, parse_size, parse_time, parse_trigger, Attach,
-    KernelScope, Mode, PartLimit, SamplesBy,
+    parse_sample_rate, parse_samples_by, parse_size, parse_time, parse_trigger, parse_trigger_user,
+    Attach, KernelScope, Mode, PartLimit, SamplesBy,
 };
 use trace_kernel::live::{CallGraph, DEFAULT_SOCKET};
-use trace_manager::TriggerRule;
+use trace_manager::{TriggerRule, TriggerUser};
 use trace_xray::layout::Version;
 
 /// Run a program and record its trace
@@ -244,6 +244,11 @@ pub(crate) struct SessionArgs {
     /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
     #[arg(long = "trigger", value_name = "CONDITION[:ACTION...]", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<TriggerRule>,
+
+    /// Heed the alerts and conditions of programs of this USER, by number, or of `all`; repeatable.
+    /// For sessions of a daemon, which heed programs of their own user and of root
+    #[arg(long = "trigger-user", value_name = "USER", requires = "triggers", value_parser = parse_trigger_user)]
+    pub(crate) trigger_users: Vec<TriggerUser>,
 
     /// Cut the archive into parts of about this size or time, such as 64M, 10m or 64M,10m.
     /// Part 1 of trace.fxt is trace.1.fxt; numbers follow those of parts that exist

@@ -81,6 +81,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         detached: true,
         triggers: Vec::new(),
         rules: options.triggers.iter().map(ToString::to_string).collect(),
+        trigger_users: options.trigger_users.iter().map(ToString::to_string).collect(),
         snapshots: SnapshotOptions {
             keep: options.keep.unwrap_or(0),
             min_interval: options.min_interval,

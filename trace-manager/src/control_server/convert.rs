@@ -10,14 +10,15 @@ use trace_protocol::control::{
     Summary, TraceConfig,
 };
 
-use super::triggers::rules;
+use super::caller::Caller;
+use super::triggers::{rules, trigger_users};
 use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
 use crate::machine::{End, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{Categories, ProviderInfo, ProviderStatistics};
 use crate::snapshot_rotation::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
-use crate::trigger::Cause;
+use crate::trigger::{Cause, TriggerUser};
 
 /// The number of parts of an archive in a summary.
 const MAX_PARTS: usize = 100;
@@ -41,9 +42,8 @@ fn or(value: Duration, default: Duration) -> Duration {
     }
 }
 
-/// Returns the manager's configuration of a session that records the providers of this user, or of
-/// all. Zero stands for a default.
-pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> SessionConfig {
+/// Returns the manager's configuration of a session of this controller. Zero stands for a default.
+pub(super) fn session_config(config: &TraceConfig, caller: Caller) -> SessionConfig {
     let snapshots = SnapshotLimits::default();
     let mut session = SessionConfig {
         mode: config.mode,
@@ -53,6 +53,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
         timeouts: timeouts(config),
         triggers: config.triggers.iter().map(trigger).collect(),
         rules: rules(config),
+        trigger_users: TriggerUser::ids(&trigger_users(config), caller.peer.uid),
         snapshots: SnapshotLimits {
             keep: match config.snapshots.keep {
                 0 => snapshots.keep,
@@ -66,7 +67,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
         },
         rotation: config.rotation.is_cut().then(|| rotation(&config.rotation)),
         only: ProviderFilter { ids: config.only.ids.clone(), names: config.only.names.clone() },
-        user,
+        user: caller.programs_of(),
         companion: None,
         interrupted_at: None,
         function_records: false,
@@ -277,17 +278,36 @@ pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
 #[cfg(test)]
 mod tests {
     use rustix::io::Errno;
+    use trace_protocol::socket::PeerCredentials;
 
     use super::*;
+
+    const ROOT: Caller =
+        Caller { peer: PeerCredentials { pid: 1, uid: 0, gid: 0 }, all_users: true };
 
     #[test]
     fn timeouts_of_zero_are_the_defaults() {
         let config = TraceConfig::default();
-        assert_eq!(session_config(&config, None).timeouts, Timeouts::default());
+        assert_eq!(session_config(&config, ROOT).timeouts, Timeouts::default());
         let [start, stop] = [3, 4].map(Duration::from_secs);
         let config = TraceConfig { start_timeout: start, stop_timeout: stop, ..config };
         let expected = Timeouts { start, stop, ..Timeouts::default() };
-        assert_eq!(session_config(&config, None).timeouts, expected);
+        assert_eq!(session_config(&config, ROOT).timeouts, expected);
+    }
+
+    /// Programs of other users choose what they record and when they raise an alert.
+    #[test]
+    fn only_programs_of_the_owner_and_of_root_trigger_unless_the_session_names_others() {
+        let may_trigger = |users: &[&str]| {
+            let trigger_users = users.iter().map(|user| (*user).to_owned()).collect();
+            let config = TraceConfig { trigger_users, ..TraceConfig::default() };
+            let caller = Caller { peer: PeerCredentials { uid: 1000, ..ROOT.peer }, ..ROOT };
+            let session = session_config(&config, caller);
+            [0, 1000, 33, 1001].map(|uid| session.may_trigger(uid))
+        };
+        assert_eq!(may_trigger(&[]), [true, true, false, false]);
+        assert_eq!(may_trigger(&["33"]), [true, true, true, false]);
+        assert_eq!(may_trigger(&["33", "all"]), [true; 4]);
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn open_part(
     };
     let description = output.description();
     let (target, transfer) = target(shared, output, config, caller.peer).map_err(failed)?;
-    let recorded = convert::session_config(config, caller.programs_of());
+    let recorded = convert::session_config(config, caller);
     let recorded = SessionConfig { companion, ..recorded };
     let session = start(shared, recorded, target, &part);
     let opened = |(handle, guard_failure)| {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::control::{Output, TraceConfig, TriggerAction};
 
-use crate::trigger::{CommandStopper, Condition, TriggerCommands, TriggerRule};
+use crate::trigger::{CommandStopper, Condition, TriggerCommands, TriggerRule, TriggerUser};
 
 /// Checks the triggers of a session. `is_own` is whether the daemon itself requests it.
 pub(super) fn check_rules(config: &TraceConfig, is_own: bool) -> Result<(), String> {
     let rules: Result<Vec<TriggerRule>, String> =
         config.rules.iter().map(|rule| rule.parse()).collect();
     let rules = rules?;
+    config.trigger_users.iter().try_for_each(|user| user.parse::<TriggerUser>().map(drop))?;
     if rules.iter().any(|rule| rule.actions.snapshot) && config.output == Output::Descriptor {
         return Err("snapshots of triggers require a directory as the output".to_owned());
     }
@@ -53,6 +54,11 @@ fn check_rule(rule: &TriggerRule, is_detached: bool, is_own: bool) -> Result<(),
 /// Returns the triggers of a session, which are checked.
 pub(super) fn rules(config: &TraceConfig) -> Vec<TriggerRule> {
     config.rules.iter().filter_map(|rule| rule.parse().ok()).collect()
+}
+
+/// Returns the users whose programs meet conditions of a session, which are checked.
+pub(super) fn trigger_users(config: &TraceConfig) -> Vec<TriggerUser> {
+    config.trigger_users.iter().filter_map(|user| user.parse().ok()).collect()
 }
 
 /// The commands of all sessions, to end them with the daemon.

@@ -30,7 +30,7 @@ impl Recording {
     fn check_conditions(&mut self, collection: &mut Collection) {
         self.checked_at = self.elapsed();
         // A sum over all providers, also those that have left.
-        let lost = if self.conditions.needs_losses() { self.lost(collection) } else { 0 };
+        let lost = if self.conditions.needs_losses() { self.heeded_losses(collection) } else { 0 };
         let now = ClockSample::now();
         self.conditions.tick(now.since(&self.start_clocks), SystemTime::now(), lost);
         for provider in collection.of_session_mut(self.number) {
@@ -44,6 +44,14 @@ impl Recording {
                 self.conditions.advance(id, until);
             }
         }
+    }
+
+    /// Returns the number of records dropped so far by programs that may cause actions of triggers.
+    fn heeded_losses(&self, collection: &Collection) -> u64 {
+        let connected = collection.of_session(self.number);
+        let heeded = connected.filter(|it| self.config.may_trigger(it.identity().uid));
+        let dropped = heeded.map(|it| it.dropped(self.number));
+        dropped.fold(self.departed.heeded_losses, u64::saturating_add)
     }
 
     pub(super) fn take_conditions(&mut self) -> Vec<String> {

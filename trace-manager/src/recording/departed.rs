@@ -31,6 +31,8 @@ pub(super) struct Departed {
     merged_number: u64,
     pub(super) events: u64,
     pub(super) dropped: u64,
+    /// The dropped records of programs that may cause actions of triggers.
+    pub(super) heeded_losses: u64,
 }
 
 impl Departed {

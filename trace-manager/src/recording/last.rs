@@ -53,6 +53,10 @@ impl Recording {
             set_counts(&mut summary, counts);
         }
         summary.bytes = self.outputs.archive.take_bytes(provider);
+        if self.config.may_trigger(summary.uid) {
+            let losses = &mut self.departed.heeded_losses;
+            *losses = losses.saturating_add(summary.dropped);
+        }
         self.departed.add(id, summary);
         records
     }

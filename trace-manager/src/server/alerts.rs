@@ -13,13 +13,18 @@ use crate::snapshot::Requester;
 impl EventLoop {
     /// Handles an alert of a provider.
     pub(super) fn handle_alert(&mut self, id: ProviderId, name: &str) {
-        let pid = self.connections.get(&id).map_or(0, |connection| connection.peer.pid);
+        let Some(peer) = self.connections.get(&id).map(|connection| connection.peer) else {
+            return;
+        };
         let now = self.now();
         let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
         for session in sessions {
             let Some(active) = self.active.get_mut(&session) else { continue };
             active.recording.alert(name);
-            active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid });
+            active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid: peer.pid });
+            if !active.recording.config().may_trigger(peer.uid) {
+                continue;
+            }
             for reaction in active.alerts.triggers.alert(name, now) {
                 self.react(session, reaction);
             }

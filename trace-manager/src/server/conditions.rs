@@ -43,7 +43,7 @@ impl EventLoop {
         self.pass_all_on();
         let Some(collection) = &self.collection else { return };
         let Some(provider) = collection.provider(id).map(|it| it.identity().id) else { return };
-        for session in collection.sessions(id) {
+        for session in self.triggered_by(id) {
             if let Some(active) = self.active.get_mut(&session) {
                 active.recording.watch(number, provider);
             }
@@ -52,8 +52,7 @@ impl EventLoop {
 
     /// Performs the actions of a condition that a provider compares, and that held.
     pub(super) fn hold_watched(&mut self, id: ProviderId, number: u32, times: u64) {
-        let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
-        for session in sessions {
+        for session in self.triggered_by(id) {
             let active = self.active.get_mut(&session);
             if active.is_some_and(|active| active.recording.hold_watched(number, times)) {
                 // At once: the snapshot must have the records of this moment.
@@ -61,6 +60,19 @@ impl EventLoop {
             }
         }
         self.copy_for_snapshots(id);
+    }
+
+    /// Returns the sessions that have a provider and whose conditions it may meet.
+    fn triggered_by(&self, id: ProviderId) -> Vec<SessionNumber> {
+        let (Some(collection), Some(connection)) = (&self.collection, self.connections.get(&id))
+        else {
+            return Vec::new();
+        };
+        let may_trigger = |session: &SessionNumber| {
+            let active = self.active.get(session);
+            active.is_some_and(|it| it.recording.config().may_trigger(connection.peer.uid))
+        };
+        collection.sessions(id).into_iter().filter(may_trigger).collect()
     }
 
     /// Notes that a condition of a session holds, which the caller has evaluated.

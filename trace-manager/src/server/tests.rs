@@ -122,7 +122,13 @@ impl Scene {
     }
 
     fn register(&mut self) -> Peer {
+        self.register_as(rustix::process::geteuid().as_raw())
+    }
+
+    /// Registers a provider of this user.
+    fn register_as(&mut self, uid: u32) -> Peer {
         let peer = self.connect();
+        self.event_loop.connections.get_mut(&peer.id).unwrap().peer.uid = uid;
         peer.socket.send(&ToManager::Register(Register::default()).encode(), &[]).unwrap();
         self.event_loop.read_messages(peer.id);
         peer

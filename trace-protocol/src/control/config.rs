@@ -60,6 +60,9 @@ record! {
         pub triggers: Vec<TriggerSpec>,
         /// Triggers with other conditions, as the text `CONDITION[:ACTION…]`.
         pub rules: Vec<String>,
+        /// The numbers of users whose programs cause actions of triggers, beside root and the user
+        /// of the session; `all` for all.
+        pub trigger_users: Vec<String>,
         /// The limits of snapshots that alerts take.
         pub snapshots: SnapshotOptions,
         /// When the archive is cut into parts.
@@ -199,6 +202,9 @@ impl TraceConfig {
             return Err(format!(
                 "more than {MAX_ITEMS} triggers, or a trigger of more than {MAX_RULE} bytes"
             ));
+        }
+        if self.trigger_users.len() > MAX_ITEMS {
+            return Err(format!("more than {MAX_ITEMS} users of triggers"));
         }
         self.check_providers()?;
         self.check_output()

@@ -60,3 +60,28 @@ fn snapshots_of_alerts_follow_each_other() {
     assert_eq!(snapshots(), 2, "the last two alerts share a snapshot");
     assert_eq!(notices.try_iter().filter(|it| matches!(it, Notice::Alert { .. })).count(), 3);
 }
+
+/// Else any program of the machine could end a session of root, or fill the disk with snapshots.
+#[test]
+fn alerts_of_other_users_are_only_counted() {
+    let mut scene = Scene::new(Limits::default());
+    let triggers = vec![Trigger { alert: "halt".to_owned(), action: TriggerAction::Stop }];
+    let rules = vec!["slow:snapshot".parse().unwrap()];
+    let trigger_users = Some(vec![1000]);
+    let config = SessionConfig { triggers, rules, trigger_users, ..SessionConfig::default() };
+    let (_, ended, notices) = scene.start_config(config).unwrap();
+    let [other, own] = [1001, 1000].map(|uid| scene.register_as(uid));
+    for name in ["slow", "halt"] {
+        scene.event_loop.handle_alert(other.id, name);
+    }
+    let is_effect = |it: &Notice| !matches!(it, Notice::Started | Notice::Alert { .. });
+    assert_eq!(notices.try_iter().find(is_effect), None);
+    scene.event_loop.handle_alert(own.id, "halt");
+    assert_eq!(scene.session_state(), Some(SessionState::Stopping));
+    drop((other.socket, own.socket));
+    [other.id, own.id].into_iter().for_each(|id| scene.event_loop.read_messages(id));
+    scene.run_until(|scene| scene.event_loop.active.is_empty());
+    let ended = ended.try_recv().unwrap();
+    assert_eq!((ended.alerts["slow"], ended.alerts["halt"]), (1, 2));
+    assert!(ended.snapshots.join().summaries.is_empty());
+}
