@@ -15,7 +15,7 @@ use crate::machine::{
 };
 use crate::memory::available_memory;
 use crate::snapshot_rotation::{KeepLimits, SnapshotLimits};
-use crate::trigger::TriggerRule;
+use crate::trigger::{Condition, TriggerRule};
 
 /// The configuration of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,9 @@ pub struct SessionConfig {
     /// The users whose programs cause actions of triggers, beside root; default all. Alerts of
     /// other programs are only counted.
     pub trigger_users: Option<Vec<u32>>,
+    /// Whether [`Condition::Death`](crate::Condition::Death) holds when a recorded program dies;
+    /// default no: the caller reports it ([`SessionHandle::hold`](crate::SessionHandle::hold)).
+    pub program_deaths: bool,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
     /// When the archive is cut into parts; default never. Requires streaming mode.
@@ -97,6 +100,7 @@ impl Default for SessionConfig {
             triggers: Vec::new(),
             rules: Vec::new(),
             trigger_users: None,
+            program_deaths: false,
             snapshots: SnapshotLimits::default(),
             rotation: None,
             user: None,
@@ -231,6 +235,11 @@ impl SessionConfig {
     /// Returns whether a program of this user may cause actions of triggers.
     pub(crate) fn may_trigger(&self, uid: u32) -> bool {
         uid == 0 || self.trigger_users.as_ref().is_none_or(|users| users.contains(&uid))
+    }
+
+    /// Returns whether a trigger depends on the deaths of programs.
+    pub(crate) fn awaits_deaths(&self) -> bool {
+        self.program_deaths && self.rules.iter().any(|rule| rule.condition == Condition::Death)
     }
 
     /// Returns whether alerts may cause snapshots.

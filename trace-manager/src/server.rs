@@ -20,7 +20,7 @@
 //! | `provision` | creation of the providers' buffers |
 //! | `excess` | sessions that ask for more memory than there is |
 //! | `alerts` | the effects of alerts |
-//! | `conditions` | the effects of other conditions of triggers |
+//! | `conditions`, `deaths` | the effects of other conditions of triggers |
 //! | `rotation` | cutting archives into parts |
 //! | `following` | live streams |
 //! | `categories` | changing the categories of a session |
@@ -34,6 +34,7 @@ mod categories_query;
 mod command;
 mod conditions;
 mod connection;
+mod deaths;
 mod event_loop;
 mod excess;
 mod following;

@@ -6,6 +6,7 @@
 mod address;
 mod listener;
 mod memory_file;
+mod process;
 mod stream;
 #[cfg(test)]
 #[allow(unsafe_code)]
@@ -16,6 +17,7 @@ pub use address::{
 };
 pub use listener::Listener;
 pub use memory_file::MemoryFile;
+pub use process::exit_status;
 pub use stream::{PeerCredentials, Socket};
 
 pub use crate::sys::fd_passing::MAX_FDS;

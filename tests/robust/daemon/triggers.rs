@@ -13,9 +13,17 @@ fn meet(daemon: &Daemon, condition: &str) {
 }
 
 fn snapshots(daemon: &Daemon) -> usize {
+    snapshot_names(daemon).len()
+}
+
+/// Returns the names of the complete snapshots, the oldest first.
+fn snapshot_names(daemon: &Daemon) -> Vec<String> {
     let entries = std::fs::read_dir(daemon.path(".")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.contains("-snapshot-") && !name.starts_with('.')).count()
+    let is_snapshot = |name: &String| name.contains("-snapshot-") && !name.starts_with('.');
+    let mut names: Vec<String> = names.filter(is_snapshot).collect();
+    names.sort();
+    names
 }
 
 #[test]
@@ -57,7 +65,6 @@ fn a_session_of_a_client_has_conditions_without_commands() {
     };
     for (trigger, why) in [
         ("log:error:run:true", "only for sessions of its own configuration"),
-        ("death", "requires trace record"),
         ("signal:USR1", "requires trace record"),
         ("drop:status=3", "sets an exit status"),
     ] {
@@ -70,6 +77,33 @@ fn a_session_of_a_client_has_conditions_without_commands() {
     wait_until("a snapshot", || snapshots(&daemon) == 1);
     let results = daemon.json(&["stop", "slow"]);
     assert_eq!(results["conditions"]["duration:web/request>50ms"], 1);
+}
+
+/// A program that ends by itself, or by a signal that asks it to end, has not died.
+#[test]
+fn the_death_of_a_program_takes_a_snapshot_with_its_last_records() {
+    let daemon = Daemon::start();
+    let options = ["-m", "circular", "--trigger", "death", "--min-interval", "1ms"];
+    daemon.json(&[&["start", "--name", "flight", "-o", "flight.fxt"], &options[..]].concat());
+    meet(&daemon, "nothing");
+    let ended = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    ended.signal(Signal::Term);
+    drop(ended);
+    for (number, kind) in [(1, "abort"), (2, "panic")] {
+        let mut program = subject(&["meet-condition", kind, "0"]);
+        program.env("TRACE_SOCKET", daemon.path("manager.sock")).stderr(Stdio::null());
+        // Before Linux 6.15, its status is unknown once it is waited for.
+        let mut program = program.spawn().unwrap();
+        wait_until("a snapshot", || snapshots(&daemon) == number);
+        program.wait().unwrap();
+        let snapshot = snapshot_names(&daemon).pop().unwrap();
+        let archive = Archive::read(&daemon.path(&snapshot));
+        let own = archive.providers.iter().find(|it| it.pid == u64::from(program.id())).unwrap();
+        assert_eq!(own.count("before"), 50, "{kind}");
+    }
+    let results = daemon.json(&["stop", "flight"]);
+    assert_eq!(results["conditions"]["death"], 2);
 }
 
 /// The archive of a session with `rotate` is its last part.

@@ -53,6 +53,7 @@ pub(super) fn session_config(config: &TraceConfig, caller: Caller) -> SessionCon
         timeouts: timeouts(config),
         triggers: config.triggers.iter().map(trigger).collect(),
         rules: rules(config),
+        program_deaths: true,
         trigger_users: TriggerUser::ids(&trigger_users(config), caller.peer.uid),
         snapshots: SnapshotLimits {
             keep: match config.snapshots.keep {

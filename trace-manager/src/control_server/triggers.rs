@@ -38,7 +38,7 @@ fn check_rule(rule: &TriggerRule, is_detached: bool, is_own: bool) -> Result<(),
              none\nhint: use 'stop', or trace record"
         ));
     }
-    if matches!(condition, Condition::Signal(_) | Condition::Death) {
+    if matches!(condition, Condition::Signal(_)) {
         return Err(format!("the trigger '{condition}' requires trace record without --attach"));
     }
     // The daemon itself starts the sessions of its configuration.
@@ -127,13 +127,14 @@ mod tests {
             ("drop:exit", "sets an exit status"),
             ("drop:stop:status=3", "sets an exit status"),
             ("signal:USR1:stop", "requires trace record"),
-            ("death:stop", "requires trace record"),
             ("drop", "require a directory"),
             ("drip", "is not CONDITION:ACTION"),
         ] {
             let refused = check(rule, false, Output::Descriptor).unwrap_err();
             assert!(refused.contains(why), "{rule}: {refused}");
         }
-        assert_eq!(check("drop:stop", false, Output::Descriptor), Ok(()));
+        for rule in ["drop:stop", "death:stop"] {
+            assert_eq!(check(rule, false, Output::Descriptor), Ok(()));
+        }
     }
 }

@@ -19,7 +19,7 @@ impl EventLoop {
         self.react_to(session, Recording::last_conditions);
     }
 
-    fn react_to(
+    pub(super) fn react_to(
         &mut self,
         session: SessionNumber,
         held: fn(&mut Recording, &mut Collection) -> Vec<String>,
@@ -63,7 +63,7 @@ impl EventLoop {
     }
 
     /// Returns the sessions that have a provider and whose conditions it may meet.
-    fn triggered_by(&self, id: ProviderId) -> Vec<SessionNumber> {
+    pub(super) fn triggered_by(&self, id: ProviderId) -> Vec<SessionNumber> {
         let (Some(collection), Some(connection)) = (&self.collection, self.connections.get(&id))
         else {
             return Vec::new();

@@ -99,6 +99,7 @@ impl EventLoop {
         self.close_unregistered();
         self.reply_categories();
         self.serve_waiting();
+        self.forget_late_ends();
         self.react_to_conditions();
         self.next_snapshots();
         self.copy_next_for_snapshots();
@@ -192,6 +193,9 @@ impl EventLoop {
     /// Handles the end of a process. Its last messages are read first. Forked children may keep its
     /// sockets open.
     fn process_ended(&mut self, id: ProviderId) {
+        if self.awaited_process_ended(id) {
+            return;
+        }
         self.read_messages(id);
         if self.connections.contains_key(&id) {
             self.drain_packets(id);

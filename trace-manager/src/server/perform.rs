@@ -150,6 +150,9 @@ impl EventLoop {
             }
             _ => {}
         }
+        if event == TraceeEvent::Disconnected {
+            self.expect_end(id);
+        }
         self.provider_event(id, event);
         self.remove_connection(id);
     }

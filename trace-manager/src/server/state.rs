@@ -14,6 +14,7 @@ use super::admission::Admission;
 use super::categories_query::CategoriesQuery;
 use super::command::Inbox;
 use super::connection::Connection;
+use super::deaths::EndingProcess;
 use super::source::Source;
 use crate::collection::Collection;
 use crate::foreign::Closer;
@@ -32,6 +33,8 @@ pub(crate) struct EventLoop {
     pub(super) inbox: Inbox,
     pub(super) coordinator: Coordinator,
     pub(super) connections: BTreeMap<ProviderId, Connection>,
+    /// Processes whose connections have ended.
+    pub(super) ending_processes: BTreeMap<ProviderId, EndingProcess>,
     /// The sessions that have not ended.
     pub(super) active: BTreeMap<SessionNumber, Active>,
     /// The data of the providers; `None` without a session.
@@ -74,6 +77,7 @@ impl EventLoop {
             inbox,
             coordinator: Coordinator::new(),
             connections: BTreeMap::new(),
+            ending_processes: BTreeMap::new(),
             active: BTreeMap::new(),
             collection: None,
             next_provider: 1,

@@ -29,7 +29,8 @@ pub enum Condition {
     Drop,
     /// `part`: a part of an archive that is cut has its name.
     Part,
-    /// `death`: the command of `trace record` is ended by a signal or a panic.
+    /// `death`: the command of `trace record`, or a program of another session, is ended by a
+    /// signal or a panic.
     Death,
     /// `every:TIME`: the time since the session's start is a multiple of this one.
     Every(Duration),

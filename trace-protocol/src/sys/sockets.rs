@@ -147,6 +147,34 @@ pub(crate) fn process(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
+/// Returns the status of a process that has ended and for which its parent has waited; `None` of
+/// another process (Linux 6.15).
+pub(crate) fn exit_code(process: BorrowedFd<'_>) -> io::Result<Option<c_int>> {
+    let mut info = ProcessInfo { mask: PIDFD_INFO_EXIT, ..ProcessInfo::default() };
+    let (fd, place) = (process.as_raw_fd(), ptr::from_mut(&mut info));
+    // SAFETY: the kernel writes at most the size that is part of the request, which is that of
+    // `info`; all bytes are valid.
+    check(unsafe { libc::ioctl(fd, PIDFD_GET_INFO, place) })?;
+    Ok((info.mask & PIDFD_INFO_EXIT != 0).then_some(info.exit_code))
+}
+
+const PIDFD_INFO_EXIT: u64 = 1 << 3;
+
+/// `_IOWR(0xff, 11, struct pidfd_info)`.
+const PIDFD_GET_INFO: libc::Ioctl =
+    0xc000_ff0b | (mem::size_of::<ProcessInfo>() as libc::Ioctl) << 16;
+
+/// The kernel's `struct pidfd_info` of Linux 6.15.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct ProcessInfo {
+    /// What is requested, and then what is known.
+    mask: u64,
+    cgroup: u64,
+    ids: [u32; 11],
+    exit_code: c_int,
+}
+
 /// The kernel's `struct ucred`.
 #[repr(C)]
 #[derive(Debug, Default)]

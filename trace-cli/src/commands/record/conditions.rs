@@ -36,8 +36,7 @@ pub(super) fn takes(args: &RecordArgs, signal: i32) -> bool {
     signal_condition(args, signal).is_some()
 }
 
-/// Refuses triggers on the end of a command if there is none, and commands of triggers that have no
-/// archive.
+/// Refuses commands of triggers that have no archive.
 pub(super) fn check(args: &RecordArgs) -> Result<()> {
     let of_archive = |rule: &&TriggerRule| rule.actions.run.is_some() && rule.ends_session();
     if let Some(rule) = args.session.triggers.iter().find(of_archive) {
@@ -51,10 +50,6 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     let is_part = |rule: &TriggerRule| rule.condition == Condition::Part;
     if args.session.triggers.iter().any(is_part) {
         check_part(args)?;
-    }
-    let is_death = |rule: &TriggerRule| rule.condition == Condition::Death;
-    if args.command.is_empty() && args.session.triggers.iter().any(is_death) {
-        bail!("the trigger 'death' requires COMMAND{HINT}trace record -- COMMAND");
     }
     let triggers = args.session.triggers.iter();
     triggers

@@ -16,6 +16,8 @@ pub(super) fn config(args: &RecordArgs) -> SessionConfig {
             ..Timeouts::default()
         },
         rules: args.session.triggers.clone(),
+        // That of a command is noticed by its exit status.
+        program_deaths: args.command.is_empty(),
         snapshots: SnapshotLimits {
             keep: args.session.keep.unwrap_or(SnapshotLimits::default().keep),
             min_interval: args.session.min_interval,
