@@ -31,6 +31,10 @@ pub struct Progress {
     pub bytes: u64,
     /// Records dropped so far.
     pub lost: u64,
+    /// The number of refused providers so far.
+    pub refusals: u64,
+    /// The last of them.
+    pub last_refusal: Option<Refusal>,
     /// The error of the archive, if it has one. The session continues without it.
     pub archive_failure: Option<String>,
     /// Why the guard would not complete the archive, if it was given up.
@@ -47,6 +51,8 @@ impl Progress {
         events: 0,
         bytes: 0,
         lost: 0,
+        refusals: 0,
+        last_refusal: None,
         archive_failure: None,
         guard_failure: None,
     };

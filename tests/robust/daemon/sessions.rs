@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trace_manager::controller::SessionState;
+use trace_protocol::socket::Socket;
 
 use super::*;
 use crate::harness::Archive;
@@ -51,6 +52,26 @@ fn programs_from_before_and_after_the_daemon_are_recorded() {
         assert!(!numbers.is_empty() && are_consecutive(&numbers));
     }
     assert_eq!(daemon.json(&["list", "sessions"]), serde_json::json!([]));
+}
+
+/// The results of a session that records for weeks come late.
+#[test]
+fn the_status_counts_refused_programs_and_has_the_last_reason() {
+    let daemon = Daemon::start();
+    daemon.json(&["start", "--name", "a", "-o", "a.fxt"]);
+    assert_eq!(daemon.json(&["status"])[0]["refusals"], 0);
+    for _ in 0..2 {
+        let socket = Socket::connect(&daemon.path("manager.sock")).unwrap();
+        socket.send(&[0xff; 64], &[]).unwrap();
+        assert_eq!(socket.recv(&mut [0; 64]).unwrap_or(0), 0, "it is closed");
+    }
+    wait_until("the refusals are counted", || daemon.json(&["status"])[0]["refusals"] == 2);
+    let last = &daemon.json(&["status"])[0]["last_refusal"];
+    assert_eq!(last["pid"], std::process::id());
+    let text = daemon.run(&["status"]).stdout();
+    let line = format!("a: 2 programs refused, at last {} (", last["name"].as_str().unwrap());
+    assert!(text.contains(&line) && text.contains(last["reason"].as_str().unwrap()), "{text}");
+    assert_eq!(daemon.json(&["stop", "a"])["refusals"], 2);
 }
 
 /// The buffers are large, so nothing is collected before the end.

@@ -1,6 +1,7 @@
 //! Triggers of the daemon's sessions.
 
 use super::*;
+use crate::harness::Archive;
 
 /// A session with a command that runs until the configuration is removed.
 const CONFIG: &str = "[session.errors]\ntrigger = ['log:error:run:cd \"$(dirname \"$1\")\" && \
@@ -88,8 +89,8 @@ fn the_death_of_a_program_takes_a_snapshot_with_its_last_records() {
     meet(&daemon, "nothing");
     let ended = daemon.program("chatter");
     daemon.wait_for_programs(1);
-    ended.signal(Signal::Term);
-    drop(ended);
+    kill_process(Pid::from_raw(ended.pid() as i32).unwrap(), Signal::Term).unwrap();
+    daemon.wait_for_programs(0);
     for (number, kind) in [(1, "abort"), (2, "panic")] {
         let mut program = subject(&["meet-condition", kind, "0"]);
         program.env("TRACE_SOCKET", daemon.path("manager.sock")).stderr(Stdio::null());

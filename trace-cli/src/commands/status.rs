@@ -5,13 +5,16 @@ use std::path::Path;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
+use trace_convert::visible;
 use trace_manager::controller::{end_of, ProviderStatistics, SessionInfo};
 use trace_manager::End;
 use trace_protocol::buffer::producer::LossReason;
+use trace_protocol::control::RefusalInfo;
 
 use crate::cli::StatusArgs;
 use crate::daemon_client::print_json;
 use crate::exit;
+use crate::message::counted;
 use crate::recorders::Recorder;
 use crate::sessions::{find_session, servers};
 use crate::table::{human_nanos, print, Table};
@@ -75,9 +78,20 @@ pub(crate) fn show_sessions(sessions: &[ListedSession], as_json: bool) -> Result
     }
     match table.is_empty() {
         true => crate::say("no sessions"),
-        false => print(&table.text())?,
+        false => {
+            let refused = sessions.iter().filter_map(|session| refused(&session.info));
+            print(&(table.text() + &refused.collect::<String>()))?;
+        }
     }
     Ok(())
+}
+
+/// Returns a line about the programs that a session does not record.
+fn refused(session: &SessionInfo) -> Option<String> {
+    let RefusalInfo { pid, name, reason } = session.last_refusal.as_ref()?;
+    let refusals = counted(session.refusals, "program", "programs");
+    let line = format!("{}: {refusals} refused, at last {name} ({pid}): {reason}", session.name);
+    Some(visible(&line).into_owned() + "\n")
 }
 
 /// Returns the output, or its error. A session without a guard is marked.
@@ -110,6 +124,10 @@ fn session_json(ListedSession { info: session, recorder }: &ListedSession) -> Va
         "events": session.events,
         "bytes": session.bytes,
         "lost": session.lost,
+        "refusals": session.refusals,
+        "last_refusal": session.last_refusal.as_ref().map(|RefusalInfo { pid, name, reason }| {
+            json!({ "pid": pid, "name": name, "reason": reason })
+        }),
         "error": session.failure,
         "guard_error": session.guard_failure,
     })

@@ -220,7 +220,7 @@ fn failure(error: &ArchiveError) -> ArchiveFailure {
     }
 }
 
-fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
+pub(super) fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
     RefusalInfo { pid, name, reason }
 }
 

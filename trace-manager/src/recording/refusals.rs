@@ -24,6 +24,7 @@ pub(super) const MAX_REFUSALS: usize = 100;
 pub(super) struct Refusals {
     pub(super) first: Vec<Refusal>,
     pub(super) number: u64,
+    last: Option<Refusal>,
     /// The number of the first ones that the caller has got.
     reported: usize,
     /// Those of connected providers that the session has not recorded, if it does not start again.
@@ -37,9 +38,15 @@ impl Recording {
     /// Records that a provider was refused. Only the first refusals are kept.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.refusals.number += 1;
+        self.refusals.last = Some(refusal.clone());
         if self.refusals.first.len() < MAX_REFUSALS {
             self.refusals.first.push(refusal);
         }
+    }
+
+    /// Returns the number of refusals so far, and the last one.
+    pub(crate) fn refusals(&self) -> (u64, Option<Refusal>) {
+        (self.refusals.number, self.refusals.last.clone())
     }
 
     /// Returns the refusals since the last call, of those that are kept.

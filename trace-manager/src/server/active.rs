@@ -99,6 +99,7 @@ impl Active {
     /// Returns the progress. `providers` is the number of those that take part now.
     pub(super) fn progress(&self, collection: &Collection, providers: usize) -> Progress {
         let status = self.recording.writer_status();
+        let (refusals, last_refusal) = self.recording.refusals();
         Progress {
             state: self.state,
             elapsed: self.recording.elapsed(),
@@ -107,6 +108,8 @@ impl Active {
             events: self.recording.events(collection),
             bytes: status.bytes(),
             lost: self.recording.lost(collection),
+            refusals,
+            last_refusal,
             archive_failure: status.failure().or_else(|| status.cut_failure()),
             guard_failure: self.guard_failure.clone(),
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::field::{codes, record};
-use super::summary::EndKind;
+use super::summary::{EndKind, RefusalInfo};
 use crate::message::ClockSource;
 use crate::mode::BufferingMode;
 
@@ -113,6 +113,10 @@ record! {
         pub bytes: u64,
         /// Records dropped so far.
         pub lost: u64,
+        /// The number of refused programs so far.
+        pub refusals: u64,
+        /// The last of them. After its end, the last of those in its results.
+        pub last_refusal: Option<RefusalInfo>,
         /// The error of the archive, if it has one.
         pub failure: Option<String>,
         /// Why the guard would not complete the archive, if it was given up.

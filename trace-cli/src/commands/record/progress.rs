@@ -80,6 +80,8 @@ mod tests {
                 events,
                 bytes: 8,
                 lost,
+                refusals: 0,
+                last_refusal: None,
                 archive_failure: None,
                 guard_failure: None,
             })

@@ -106,6 +106,8 @@ impl ControlLoop {
             info.events = progress.events.max(counted);
             info.bytes = progress.bytes;
             info.lost = progress.lost;
+            info.refusals = progress.refusals;
+            info.last_refusal = progress.last_refusal.map(convert::refusal);
             info.failure = progress.archive_failure;
             info.guard_failure = guard_failure.map(str::to_owned).or(progress.guard_failure);
         }

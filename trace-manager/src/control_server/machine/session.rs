@@ -271,6 +271,8 @@ impl ControlledSession {
             info.joined = summary.providers.len() as u64;
             info.events = summary.providers.iter().map(|provider| provider.events).sum();
             info.lost = summary.providers.iter().map(|provider| provider.dropped).sum();
+            info.refusals = summary.refusals;
+            info.last_refusal = summary.refused.last().cloned();
             info.bytes = summary.bytes;
             info.guard_failure.clone_from(&summary.guard_failure);
             info.failure = summary.failure.as_ref().map(|failure| failure.reason.clone());
