@@ -76,6 +76,20 @@ fn a_condition_takes_one_snapshot_with_the_events_before() {
     }
 }
 
+/// Programs stream, and the manager keeps the newest or the first records.
+#[test]
+fn a_condition_over_records_takes_one_snapshot_in_each_mode() {
+    for mode in ["circular", "oneshot"] {
+        for (trigger, kind) in [("counter:app/queue.depth>100", "counter"), ("log:error", "log")] {
+            let recorded = Recorded::with(&["-m", mode], &[trigger], kind);
+            assert_eq!(recorded.run.code(), 0, "{mode} {trigger}: {:?}", recorded.run);
+            recorded.assert_one_snapshot();
+            let line = format!("conditions: {trigger}\n");
+            assert!(recorded.run.stderr().contains(&line), "{mode}: {:?}", recorded.run);
+        }
+    }
+}
+
 /// The first operations make way for the last one, which is reported.
 #[test]
 fn operations_without_an_end_do_not_end_the_evaluation() {

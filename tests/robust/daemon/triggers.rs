@@ -80,6 +80,24 @@ fn a_session_of_a_client_has_conditions_without_commands() {
     assert_eq!(results["conditions"]["duration:web/request>50ms"], 1);
 }
 
+/// The program records on: its end is not what makes the condition hold.
+#[test]
+fn conditions_over_records_hold_while_a_circular_session_records() {
+    for (trigger, kind) in [("counter:app/queue.depth>100", "counter"), ("log:error", "log")] {
+        let daemon = Daemon::start();
+        let options = ["-m", "circular", "-o", "flight.fxt", "--trigger", trigger];
+        daemon.json(&[&["start", "--name", "flight"], &options[..]].concat());
+        let mut program = subject(&["meet-condition", kind, "600000"]);
+        let mut program = program.env("TRACE_SOCKET", daemon.path("manager.sock")).spawn().unwrap();
+        wait_until("a snapshot", || snapshots(&daemon) == 1);
+        let snapshot = Archive::read(&daemon.path(&snapshot_names(&daemon)[0]));
+        assert_eq!(snapshot.only().numbers("before"), Vec::from_iter(0..50), "{trigger}");
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(daemon.json(&["stop", "flight"])["conditions"][trigger], 1);
+    }
+}
+
 /// A program that ends by itself, or by a signal that asks it to end, has not died.
 #[test]
 fn the_death_of_a_program_takes_a_snapshot_with_its_last_records() {
