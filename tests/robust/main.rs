@@ -46,3 +46,23 @@ mod trigger_endings;
 mod unwinding;
 mod watched;
 mod xray_logs;
+
+/// If this variable is set, tests fail that would be skipped because this machine lacks root or a
+/// tool: `.ci/run` sets it, as its root has them all.
+const REQUIRED: &str = "TRACE_ROBUST_REQUIRED";
+
+/// Reports that a test, or a part of it, is skipped because this machine lacks something.
+fn lacks(requirement: &str) {
+    let is_required = std::env::var_os(REQUIRED).is_some_and(|value| !value.is_empty());
+    assert!(!is_required, "the test requires {requirement} ({REQUIRED} is set)");
+    eprintln!("skipped: requires {requirement}");
+}
+
+/// Returns whether this process runs as root, which can act as other users. Reports if it does not.
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        lacks("root");
+    }
+    is_root
+}

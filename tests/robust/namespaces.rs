@@ -13,7 +13,7 @@ fn can_unshare() -> bool {
     let unshared = Command::new("unshare").args(["--pid", "--fork", "true"]).output();
     let can = unshared.is_ok_and(|output| output.status.success());
     if !can {
-        eprintln!("skipped: this test needs root and unshare");
+        crate::lacks("root and unshare");
     }
     can
 }

@@ -15,15 +15,6 @@ use crate::harness::{subject_path, Run};
 const USER: u32 = 12345;
 const OTHER: u32 = 12346;
 
-/// Returns whether the test can act as other users. Prints a message if not.
-fn can_be_others() -> bool {
-    let is_root = rustix::process::getuid().is_root();
-    if !is_root {
-        eprintln!("skipped: this test needs root");
-    }
-    is_root
-}
-
 /// A directory that all users can use, with a copy of the traced program in it.
 struct Stage {
     directory: TempDir,
@@ -134,7 +125,7 @@ fn add_capability(program: &Path) -> rustix::io::Result<()> {
 /// `stage` has the program, or prints a message.
 #[track_caller]
 fn check_ignores_the_environment(stage: impl FnOnce() -> Option<Stage>) {
-    if !can_be_others() {
+    if !crate::is_root() {
         return;
     }
     let Some(stage) = stage() else { return };
@@ -180,7 +171,7 @@ fn assert_names(directory: &Path, expected: &[&str]) {
 /// A manager of one user, and a program of another or the same user.
 #[test]
 fn a_manager_of_another_user_gets_no_data() {
-    if !can_be_others() {
+    if !crate::is_root() {
         return;
     }
     for (program, manager, is_accepted) in
@@ -202,7 +193,7 @@ fn a_manager_of_another_user_gets_no_data() {
 
 #[test]
 fn a_program_may_accept_a_user_by_name() {
-    if !can_be_others() {
+    if !crate::is_root() {
         return;
     }
     for (uid, is_accepted) in [(USER, true), (OTHER, false)] {

@@ -11,17 +11,10 @@ use rustix::fs::{flock, FlockOperation};
 use tempfile::TempDir;
 
 use crate::harness::{record, recover, subject, trace, wait_until, Archive, Run};
+use crate::is_root;
 
 /// A user other than the test's.
 const OTHER: u32 = 65534;
-
-fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        eprintln!("skipped: only root can create what another user has planted");
-    }
-    is_root
-}
 
 /// A directory that all users can write, without the sticky bit.
 struct Shared(TempDir);

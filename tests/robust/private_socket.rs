@@ -83,7 +83,7 @@ fn the_sessions_directory_is_private_under_any_umask() {
                 assert!(fs::rename(&private, &aside).is_err_and(denied), "umask {umask}");
             });
         } else {
-            eprintln!("skipped in part: only root can act as another user");
+            crate::lacks("root, in part");
         }
         recording.end();
         assert!(!private.exists());

@@ -47,8 +47,7 @@ fn a_program_moves_to_the_daemon_of_its_user() {
     command.env("TRACE", trace(&[]).get_program()).env("SUBJECT", crate::harness::subject_path());
     let can_unshare = Command::new("unshare").args(["--mount", "true"]).output();
     if !can_unshare.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: this test needs root and unshare");
-        return;
+        return crate::lacks("root and unshare");
     }
     let run = Run::of(&mut command);
     let expected = ["the system has it", "the user has it", "the system has it again"];

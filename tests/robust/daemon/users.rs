@@ -25,8 +25,7 @@ const GROUP: u32 = 12347;
 
 /// A daemon of root with copies of the programs that all users can run.
 fn shared_daemon() -> Option<Daemon> {
-    if !rustix::process::getuid().is_root() {
-        eprintln!("skipped: this test needs root");
+    if !crate::is_root() {
         return None;
     }
     let daemon = Daemon::start();
