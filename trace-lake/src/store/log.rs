@@ -150,9 +150,9 @@ pub async fn existing(store: &Store) -> Result<Numbered> {
 }
 
 /// Writes the change that `make` returns for the newest state, or nothing if it returns `None`. If
-/// another writer is faster, `make` gets the state after that one's change, also if the change of
-/// the other writer was deleted since, because a later one has the whole state. In a folder, the new
-/// files are written to the disk before, and the change after. Returns the number of the change.
+/// another writer is faster, `make` gets the state after that one's change, also if that change has
+/// been deleted since, because a later one has the whole state. In a folder, the new files are
+/// written to the disk before, and the change after. Returns the number of the change.
 ///
 /// # Errors
 ///

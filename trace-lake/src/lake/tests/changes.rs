@@ -138,8 +138,8 @@ fn changes_that_are_deleted_after_they_were_listed_are_not_missed() {
     });
 }
 
-/// A writer that is stopped for so long that its number is free again, because a cleaner has deleted
-/// the change that had it.
+/// A writer is stopped for so long that its number is free again: a cleaner has deleted the change
+/// that had it.
 #[test]
 fn a_change_with_the_number_of_a_deleted_one_is_not_lost() {
     for others in [1, 2, 40] {
