@@ -1,5 +1,7 @@
 //! Packets of the instructions that were executed.
 
+use std::mem;
+
 use super::options::Options;
 use crate::flow::{DecodedInstruction, End};
 use crate::pt::{ExecMode, Packet, PsbState, Writer};
@@ -12,6 +14,8 @@ pub(super) struct Encoder {
     has_time: bool,
     psb_bytes: u64,
     is_on: bool,
+    /// Whether an instruction is missing since tracing was on.
+    has_gap: bool,
 }
 
 impl Encoder {
@@ -19,7 +23,7 @@ impl Encoder {
     pub(super) fn new(options: &Options) -> Self {
         let Options { clock, has_time, psb_bytes, .. } = *options;
         let writer = options.writer.clone();
-        let mut encoder = Self { writer, clock, has_time, psb_bytes, is_on: false };
+        let mut encoder = Self { writer, clock, has_time, psb_bytes, is_on: false, has_gap: false };
         encoder.psb(None);
         encoder
     }
@@ -34,7 +38,7 @@ impl Encoder {
         if !self.is_on {
             self.time();
             self.writer.enable(ip, ExecMode::LONG);
-            self.is_on = true;
+            (self.is_on, self.has_gap) = (true, false);
         }
     }
 
@@ -44,6 +48,16 @@ impl Encoder {
             self.time();
             self.writer.async_disable(ip, None);
             self.is_on = false;
+        }
+    }
+
+    /// Reports that the instruction at `ip` was executed and is missing, once until tracing is on
+    /// again.
+    pub(super) fn lose(&mut self, ip: u64) {
+        self.turn_off(ip);
+        if !mem::replace(&mut self.has_gap, true) {
+            self.time();
+            self.writer.overflow(None);
         }
     }
 

@@ -11,7 +11,7 @@ use super::traced_calls::Watch;
 use crate::flow::{DecodedInstruction, End, InstructionKind};
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
-/// An instruction that was executed.
+/// An instruction that was executed and that the trace has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Executed {
     /// The thread's trace.
@@ -215,15 +215,37 @@ impl Thread {
         match self.fetched {
             Some(decoded) if next == self.ip && decoded.0.kind == InstructionKind::Other => {}
             Some(decoded) if decoded.1.allows(next) => self.executed(space, decoded, next, out),
-            Some(first) if space.loads_ss(self.ip) => {
-                let End::Next(middle) = first.1 else { return };
-                let Some(second) = space.fetch(self.tid, middle, notes) else { return };
-                self.executed(space, first, middle, out);
-                self.ip = middle;
-                self.executed(space, second, next, out);
-            }
-            // Code that is not readable, or the kernel has moved the thread.
-            _ => self.encoder.turn_off(self.ip),
+            Some(first) => match self.second(space, first, notes) {
+                Some(second) if second.1.allows(next) => {
+                    self.executed(space, first, second.0.ip, out);
+                    self.ip = second.0.ip;
+                    self.executed(space, second, next, out);
+                }
+                // The kernel has moved the thread.
+                _ => self.lose(space),
+            },
+            // Code that cannot be decoded.
+            None => self.lose(space),
+        }
+    }
+
+    /// Returns the instruction that the processor executes in one step with `first`.
+    fn second(
+        &self,
+        space: &mut Space,
+        first: DecodedInstruction,
+        notes: &mut Vec<Note>,
+    ) -> Option<DecodedInstruction> {
+        match first.1 {
+            End::Next(middle) if space.loads_ss(self.ip) => space.fetch(self.tid, middle, notes),
+            _ => None,
+        }
+    }
+
+    /// Reports that the instruction at `ip` was executed, if it would be traced.
+    fn lose(&mut self, space: &Space) {
+        if space.traces(self.ip) {
+            self.encoder.lose(self.ip);
         }
     }
 

@@ -95,5 +95,9 @@ fn programs_that_block_signals_and_close_descriptors_are_traced() {
 
 #[test]
 fn restartable_sequences_are_aborted_and_traced() {
-    hostile("restartable");
+    for engine in [Engine::Step, Engine::Block] {
+        // An instruction after which the kernel moves the thread is missing, and reported. An old
+        // C library has no such sequences.
+        assert!(run_part("restartable", engine).check_with_gaps() <= 50, "{engine:?}");
+    }
 }

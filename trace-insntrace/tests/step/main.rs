@@ -5,6 +5,7 @@ mod blocks;
 mod flags;
 mod function;
 mod hostile;
+mod listed;
 mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;
