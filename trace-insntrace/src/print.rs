@@ -17,7 +17,7 @@ const INLINED: &str = " (inlined)";
 /// A format of a printed recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A line for each branch and event, with time, address and kind.
+    /// A line for each instruction and event, with time, address and kind.
     Raw,
     /// A line for each packet.
     Packets,

@@ -11,7 +11,7 @@ use trace_format::{
 
 use super::{ticks, visit, Decoder, PrintError, Summary, Visitor};
 use crate::calls::{Calls, Change};
-use crate::flow::{FlowError, Item};
+use crate::flow::{Event as FlowEvent, FlowError, Item};
 use crate::recording::{Anchor, Recording, Trace};
 use crate::symbols::Symbols;
 
@@ -20,6 +20,11 @@ const CATEGORY: &str = "insn";
 
 /// The instant where packets and code do not agree.
 const DESYNCHRONIZED: &str = "desynchronized";
+
+/// The instant where packets are missing.
+const LOST: &str = "packets lost";
+
+const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
 
 struct Durations<'w, 's, 'a, W> {
     writer: &'w mut Writer<W>,
@@ -138,7 +143,13 @@ impl<W: Write> Visitor for Durations<'_, '_, '_, W> {
     fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
         let changes =
             self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)).to_vec();
-        self.write(&changes)
+        self.write(&changes)?;
+        match item {
+            Item::Event(FlowEvent::Overflow { .. }) => {
+                self.event(ticks(decoder), INSTANT, LOST, Arguments::NONE)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn error(&mut self, decoder: &Decoder<'_>, error: &FlowError) -> Result<(), PrintError> {
@@ -150,7 +161,6 @@ impl<W: Write> Visitor for Durations<'_, '_, '_, W> {
             Argument::new("offset", Value::Uint64(error.offset)),
             Argument::new("reason", Value::String(reason.as_str().into())),
         ];
-        let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
-        self.event(now, kind, DESYNCHRONIZED, (&arguments).into())
+        self.event(now, INSTANT, DESYNCHRONIZED, (&arguments).into())
     }
 }

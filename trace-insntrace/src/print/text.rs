@@ -1,10 +1,10 @@
-//! Lines for packets, branches, instructions and calls.
+//! Lines for packets, instructions and calls.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 use super::{ticks, visit, Decoder, Format, PrintError, Summary, Visitor, INLINED};
-use crate::calls::Calls;
+use crate::calls::{Calls, Change};
 use crate::flow::{
     disassemble, is_far_return, Event, FlowError, Instruction, InstructionKind, Item,
 };
@@ -32,8 +32,8 @@ pub(super) fn write(
                 visit(recording, trace, &mut summary, &mut lines)?;
             }
             _ => {
-                let branches_only = format == Format::Raw;
-                let mut lines = Lines { symbols, branches_only, function: None, out: &mut out };
+                let is_raw = format == Format::Raw;
+                let mut lines = Lines { symbols, is_raw, function: None, out: &mut out };
                 visit(recording, trace, &mut summary, &mut lines)?;
             }
         }
@@ -80,7 +80,7 @@ type CodeTime = (SpaceId, usize);
 /// Lines of instructions and events.
 struct Lines<'s, 'a, W> {
     symbols: &'s mut Symbols<'a>,
-    branches_only: bool,
+    is_raw: bool,
     /// The function of the last instruction.
     function: Option<(CodeTime, Arc<Function>)>,
     out: W,
@@ -110,7 +110,7 @@ impl<W: Write> Lines<'_, '_, W> {
     ) -> std::io::Result<()> {
         let ip = instruction.ip;
         let (function, is_new) = self.function(decoder, ip);
-        if self.branches_only {
+        if self.is_raw {
             if is_new {
                 writeln!(self.out, "# function {}", function.name)?;
             }
@@ -155,32 +155,40 @@ fn indent(depth: usize) -> usize {
     2 * depth.min(1000)
 }
 
-impl<W: Write> Visitor for CallLines<'_, '_, W> {
-    fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
-        for change in self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)) {
-            let (number, ticks) = (self.number, change.ticks);
-            match &change.enter {
-                Some(name) => {
-                    let suffix = if change.is_inlined { INLINED } else { "" };
-                    let indent = indent(self.depth);
-                    writeln!(self.out, "[{number}] {ticks} {:indent$}{name}{suffix}", "")
-                        .map_err(PrintError::Output)?;
-                    self.depth += 1;
-                }
-                None => {
-                    self.depth = self.depth.saturating_sub(1);
-                    let indent = indent(self.depth);
-                    writeln!(self.out, "[{number}] {ticks} {:indent$}}}", "")
-                        .map_err(PrintError::Output)?;
-                }
+impl<W: Write> CallLines<'_, '_, W> {
+    fn write(&mut self, changes: &[Change]) -> std::io::Result<()> {
+        let number = self.number;
+        for Change { ticks, enter, is_inlined } in changes {
+            if let Some(name) = enter {
+                let (indent, suffix) = (indent(self.depth), if *is_inlined { INLINED } else { "" });
+                writeln!(self.out, "[{number}] {ticks} {:indent$}{name}{suffix}", "")?;
+                self.depth += 1;
+            } else {
+                self.depth = self.depth.saturating_sub(1);
+                let indent = indent(self.depth);
+                writeln!(self.out, "[{number}] {ticks} {:indent$}}}", "")?;
             }
         }
-        self.number += u64::from(matches!(item, Item::Instruction(_)));
         Ok(())
+    }
+}
+
+impl<W: Write> Visitor for CallLines<'_, '_, W> {
+    fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
+        let now = ticks(decoder);
+        let changes = self.calls.item(decoder.space(), decoder.notes(), item, now).to_vec();
+        self.write(&changes).map_err(PrintError::Output)?;
+        self.number += u64::from(matches!(item, Item::Instruction(_)));
+        match item {
+            Item::Event(lost @ Event::Overflow { .. }) => write_event(&mut self.out, decoder, lost),
+            _ => Ok(()),
+        }
+        .map_err(PrintError::Output)
     }
 
     fn error(&mut self, decoder: &Decoder<'_>, error: &FlowError) -> Result<(), PrintError> {
-        self.calls.end(ticks(decoder));
+        let changes = self.calls.end(ticks(decoder)).to_vec();
+        self.write(&changes).map_err(PrintError::Output)?;
         writeln!(self.out, "error: {error}").map_err(PrintError::Output)
     }
 }
