@@ -299,6 +299,31 @@ fn a_snapshot_has_the_instructions_before_a_call() {
 }
 
 #[test]
+fn a_directory_with_an_earlier_recording_is_refused_before_the_program_starts() {
+    let place = Place::new();
+    let directory = place.name("recording");
+    let whole: &[&str] = &[];
+    let request = ["--snapshot", "request"];
+    let alert = ["--snapshot", "alert:slow"];
+    let scope = ["--in-scope", "web/request"];
+    for (earlier, options) in [
+        ("snapshot-2", &request[..]),
+        ("snapshot-2", &alert),
+        ("insn.side.fxt", whole),
+        ("insn.side.fxt", &scope),
+    ] {
+        std::fs::create_dir_all(place.path("recording").join(earlier)).unwrap();
+        let program = ["-o", &directory, "--", "/bin/sh", "-c", "echo one"];
+        let refused = run(&[&["insn", "record"], options, &program].concat(), 125);
+        assert_eq!(text(&refused.stdout), "", "{options:?}");
+        let message = text(&refused.stderr);
+        assert!(message.contains("recording: it has a recording"), "{options:?}: {message}");
+        assert_eq!(files(&place.path("recording")), [earlier], "{options:?}");
+        std::fs::remove_dir_all(place.path("recording")).unwrap();
+    }
+}
+
+#[test]
 fn a_signal_requests_a_snapshot() {
     let place = Place::new();
     let mut child = target();

@@ -1,9 +1,10 @@
 //! `trace insn record`: selects what traces, and whether a session records the program, too.
 
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
 use super::engine_process::{engine_arguments, run_engine};
 use super::{hardware, session};
@@ -29,6 +30,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
         say(&format!("--mode cpu requires --engine hardware{HINT}--mode thread is the other one"));
         return Ok(exit::RECORD_FAILED);
     }
+    refuse_earlier(args)?;
     let triggers = session::triggers(args);
     match (triggers.is_empty(), args.attach) {
         (true, _) if args.engine == InsnEngine::Hardware => hardware::run(args),
@@ -38,11 +40,27 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     }
 }
 
+/// Fails if the directory has an earlier recording. A snapshot that finds its name in use comes too
+/// late: what it is about may not happen again.
+fn refuse_earlier(args: &InsnRecordArgs) -> Result<()> {
+    let is_earlier = |name: &str| match args.snapshot.is_empty() {
+        true => name == "insn.side.fxt",
+        false => name.starts_with("snapshot-"),
+    };
+    // A directory that cannot be read is an error when files are created.
+    let Ok(mut entries) = fs::read_dir(&args.output) else { return Ok(()) };
+    if entries.any(|entry| entry.is_ok_and(|it| it.file_name().to_str().is_some_and(is_earlier))) {
+        let directory = args.output.display();
+        bail!("cannot record in {directory}: it has a recording{HINT}choose another directory");
+    }
+    Ok(())
+}
+
 /// Becomes `trace record`, whose session arms the trace points of a scope or evaluates conditions,
 /// and which starts the process that traces.
 fn record_with_session(args: &InsnRecordArgs, triggers: &[String]) -> Result<u8> {
     let directory = &args.output;
-    std::fs::create_dir_all(directory)
+    fs::create_dir_all(directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
     let this = std::env::current_exe().context("cannot find this program")?;
     let mut record = Command::new(&this);
