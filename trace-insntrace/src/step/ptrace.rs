@@ -12,6 +12,7 @@ use std::ptr;
 use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{getpid, getppid};
 
 /// The id of a thread.
@@ -133,28 +134,50 @@ pub(super) fn hold(command: &mut Command, socket: OwnedFd) {
     unsafe { command.pre_exec(wait) };
 }
 
-/// Creates a process that ends when the other end of `pipe` is closed. Its end is an event of
-/// [`wait_any`].
-pub(super) fn tripwire(pipe: &OwnedFd) -> io::Result<Tid> {
+/// Creates a process that ends when `write`, the other end of the pipe `read`, is closed. Its end
+/// is an event of [`wait_any`].
+pub(super) fn tripwire(read: &OwnedFd, write: &OwnedFd) -> io::Result<Tid> {
     // SAFETY: the child makes only async-signal-safe calls, and never returns from this function.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => wait_for_close(pipe),
+        0 => wait_for_close(read, write),
         pid => Ok(Tid(pid)),
     }
 }
 
 /// Waits in the child of [`tripwire`].
-fn wait_for_close(pipe: &OwnedFd) -> ! {
+fn wait_for_close(read: &OwnedFd, write: &OwnedFd) -> ! {
+    // SAFETY: the descriptor is that of the child, which does not use it again.
+    unsafe { libc::close(write.as_raw_fd()) };
     // SAFETY: both arguments are descriptors, or the call fails and the child ends early.
-    unsafe { libc::dup2(pipe.as_raw_fd(), 0) };
-    // SAFETY: the call closes descriptors of the child only, which uses none of them again.
-    unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) };
+    unsafe { libc::dup2(read.as_raw_fd(), 0) };
+    close_others();
     let mut byte = 0_u8;
     // SAFETY: `byte` has space for one byte.
     while unsafe { libc::read(0, (&raw mut byte).cast(), 1) } > 0 {}
     // SAFETY: `_exit` ends the child without code of this process.
     unsafe { libc::_exit(0) }
+}
+
+/// Closes all descriptors but 0, which the child of [`tripwire`] would keep open.
+fn close_others() {
+    // SAFETY: the call closes descriptors of the child only, which uses none of them again.
+    if unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) } == 0 {
+        return;
+    }
+    // A kernel before Linux 5.9, or a sandbox. Nothing here allocates.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let Ok(directory) = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()) else { return };
+    let mut buffer = [MaybeUninit::uninit(); 1024];
+    let mut entries = RawDir::new(&directory, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|it| *it > 0 && *it != directory.as_raw_fd()) else {
+            continue;
+        };
+        // SAFETY: as above; the descriptor of the directory is not among them.
+        unsafe { libc::close(number) };
+    }
 }
 
 /// Begins to trace a thread, which continues.
@@ -356,4 +379,59 @@ fn check(result: libc::c_long) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::time::Instant;
+
+    use rustix::pipe::{pipe_with, PipeFlags};
+
+    use super::*;
+
+    /// From here on this thread and its children do not have a system call.
+    pub(crate) fn refuse(call: libc::c_long) {
+        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let mut program = [
+            instruction(LOAD, 0, 0, 0),
+            instruction(JUMP_IF_EQUAL, 0, 1, call as u32),
+            instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+            instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: takes integers only.
+        assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        // SAFETY: the filter points to a program of its length, which lives through the call.
+        let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter) };
+        assert_eq!(set, 0, "{}", io::Error::last_os_error());
+    }
+
+    #[test]
+    fn a_tripwire_has_no_other_descriptors_without_close_range() {
+        refuse(libc::SYS_close_range);
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let ((read, write), (other, other_write)) = (pipe(), pipe());
+        let tid = tripwire(&read, &write).unwrap();
+        drop(other_write);
+        let ends = |descriptor: OwnedFd| {
+            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+            poll(&mut polled, 60_000).unwrap() == 1
+                && File::from(descriptor).read(&mut [0]).unwrap() == 0
+        };
+        assert!(ends(other), "the other end is open in the child");
+        drop(write);
+        let (begin, mut status) = (Instant::now(), 0);
+        // SAFETY: waitpid writes one `c_int`.
+        while unsafe { libc::waitpid(tid.0, &raw mut status, libc::WNOHANG) } == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the child has its own other end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(libc::WIFEXITED(status));
+    }
 }

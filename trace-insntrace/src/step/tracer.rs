@@ -184,7 +184,7 @@ impl Tracer {
     pub fn stop_handle(&mut self) -> io::Result<StopHandle> {
         let flags = rustix::pipe::PipeFlags::CLOEXEC;
         let (read, write) = rustix::pipe::pipe_with(flags)?;
-        self.tripwire = Some(ptrace::tripwire(&read)?);
+        self.tripwire = Some(ptrace::tripwire(&read, &write)?);
         Ok(StopHandle { _pipe: write })
     }
 
