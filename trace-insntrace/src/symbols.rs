@@ -1,17 +1,20 @@
 //! Functions of ELF files, by address.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use object::Object;
-use trace_symbols::{open, Functions, ModuleError, ModuleSymbols, Segments};
+use object::{ReadCache, ReadRef};
+use trace_symbols::{open, Functions, Limited, ModuleError, ModuleSymbols, Segments};
 
 use crate::recording::{Mapping, Note, SpaceId};
 
 /// The name of the mapping of the kernel's code in each process.
 pub const VDSO: &str = "[vdso]";
+
+/// The most bytes of symbol tables, with their names, that are read of a file. A traced program may
+/// map any file as code.
+const MAX_SYMBOL_BYTES: u64 = 256 << 20;
 
 /// A function of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,16 +46,11 @@ pub fn build_id(path: &str) -> Option<Vec<u8>> {
     trace_symbols::build_id(Path::new(path))
 }
 
-fn read(path: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(Path::new(path))?.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
-/// Returns the first and the last address of the function `name` in a mapping.
+/// Returns the first and the last address of the function `name` in a mapping. A file with more
+/// than 256 MiB of symbol tables has none.
 #[must_use]
 pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
-    let table = Table::read(&read(&mapping.path)?)?;
+    let table = Table::of_file(&mapping.path, |_| true).ok()?;
     let symbol = table.functions.named(name)?;
     let bias = table.bias(mapping)?;
     let start = bias.wrapping_add(symbol.start);
@@ -75,8 +73,8 @@ pub struct Symbols<'a> {
     mappings: HashMap<SpaceId, Vec<(usize, &'a Mapping)>>,
     /// The notes of mappings that replace others.
     replacing: HashMap<SpaceId, Vec<usize>>,
-    /// Files that changed since the recording, or are missing.
-    unusable: Vec<String>,
+    /// Files whose symbols cannot be used.
+    unusable: Vec<(String, ModuleError)>,
     /// Files whose debug information cannot be used.
     lacking: Vec<(&'a str, ModuleError)>,
 }
@@ -189,10 +187,10 @@ impl<'a> Symbols<'a> {
         let (notes, unusable) = (self.notes, &mut self.unusable);
         let table = self.tables.entry(key(mapping)).or_insert_with(|| {
             let table = read_table(notes, space, mapping);
-            if table.is_none() && mapping.path.starts_with('/') {
-                unusable.push(mapping.path.clone());
+            if let (Err(error), true) = (&table, mapping.path.starts_with('/')) {
+                unusable.push((mapping.path.clone(), *error));
             }
-            table
+            table.ok()
         });
         table.as_ref()
     }
@@ -210,9 +208,9 @@ impl<'a> Symbols<'a> {
         all
     }
 
-    /// Returns the files that are missing, or have changed since the recording.
+    /// Returns the files whose symbols cannot be used, and why.
     #[must_use]
-    pub fn unusable(&self) -> &[String] {
+    pub fn unusable(&self) -> &[(String, ModuleError)] {
         &self.unusable
     }
 }
@@ -245,13 +243,13 @@ fn unnamed(path: &str, address: u64, offset: u64) -> Function {
     Function { start: address, end: address.saturating_add(1), name, file: path.into() }
 }
 
-fn read_table(notes: &[Note], space: SpaceId, mapping: &Mapping) -> Option<Table> {
+fn read_table(notes: &[Note], space: SpaceId, mapping: &Mapping) -> Result<Table, ModuleError> {
     if mapping.path == VDSO {
-        return Table::read(&code_of(notes, space, mapping));
+        let code = code_of(notes, space, mapping);
+        let file = object::File::parse(&*code).map_err(|_| ModuleError::Malformed)?;
+        return Ok(Table::of(&file));
     }
-    let bytes = read(&mapping.path)?;
-    let build_id = object::File::parse(&*bytes).ok()?.build_id().ok()?.map(<[u8]>::to_vec);
-    (build_id == mapping.build_id).then(|| Table::read(&bytes)).flatten()
+    Table::of_file(&mapping.path, |build_id| build_id == mapping.build_id.as_deref())
 }
 
 /// Returns the recorded code of a mapping.
@@ -279,9 +277,32 @@ struct Table {
 }
 
 impl Table {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let file = object::File::parse(bytes).ok()?;
-        Some(Self { functions: Functions::of(&file), segments: Segments::of(&file) })
+    fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Self {
+        Self { functions: Functions::of(file), segments: Segments::of(file) }
+    }
+
+    /// Reads the file at `path`, if `is_meant` accepts its build id.
+    fn of_file(
+        path: &str,
+        is_meant: impl FnOnce(Option<&[u8]>) -> bool,
+    ) -> Result<Self, ModuleError> {
+        let cache = ReadCache::new(open(Path::new(path)).ok_or(ModuleError::Missing)?);
+        let limited = Limited::new(&cache, MAX_SYMBOL_BYTES);
+        let unless_large = |error| match limited.is_exceeded() {
+            true => ModuleError::TooLarge,
+            false => error,
+        };
+        let file =
+            object::File::parse(&limited).map_err(|_| unless_large(ModuleError::Malformed))?;
+        if !is_meant(limited.build_id(&file)) {
+            return Err(ModuleError::Changed);
+        }
+        limited.permit(MAX_SYMBOL_BYTES);
+        let table = Self::of(&file);
+        match limited.is_exceeded() {
+            true => Err(ModuleError::TooLarge),
+            false => Ok(table),
+        }
     }
 
     /// Returns what is added to an address in the file for one in the mapping.
@@ -300,5 +321,51 @@ impl Table {
             name: symbol.name,
             file: mapping.path.as_str().into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the begin of an ELF file whose table of symbols has this size.
+    fn file_with_symbols(size: u64) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(16, 0);
+        // A library for x86-64, version 1, without an entry point and segments.
+        bytes.extend([3, 0, 62, 0, 1, 0, 0, 0]);
+        bytes.extend([0_u64, 0, 64].map(u64::to_le_bytes).as_flattened());
+        bytes.extend([0; 4]);
+        // Three sections, of which the last one has the names.
+        bytes.extend([64_u16, 56, 0, 64, 3, 2].map(u16::to_le_bytes).as_flattened());
+        let symbols = (object::elf::SHT_SYMTAB, size, 2_u32);
+        let names = (object::elf::SHT_STRTAB, 1, 0);
+        for (kind, size, link) in [(0, 0, 0), symbols, names] {
+            bytes.extend([0, kind].map(u32::to_le_bytes).as_flattened());
+            bytes.extend([0, 0, 256, size].map(u64::to_le_bytes).as_flattened());
+            bytes.extend([link, 0].map(u32::to_le_bytes).as_flattened());
+            bytes.extend([1_u64, 24].map(u64::to_le_bytes).as_flattened());
+        }
+        bytes
+    }
+
+    /// The traced program may map a file with holes, which takes no space on the disk.
+    #[test]
+    fn files_of_any_size_take_little_memory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let mapping = Mapping { address: 0x1000, size: 1, offset: 0, path, build_id: None };
+        let notes = [Note::Mapping { space: SpaceId(0), mapping: mapping.clone() }];
+        let huge = 24 << 30;
+        for (size, expected) in [(24, None), (huge, Some(ModuleError::TooLarge))] {
+            std::fs::write(file.path(), file_with_symbols(size)).unwrap();
+            file.as_file().set_len(256 + huge).unwrap();
+            let mut symbols = Symbols::new(&notes);
+            symbols.function(SpaceId(0), 1, 0x1000);
+            let expected: Vec<_> =
+                expected.into_iter().map(|error| (mapping.path.clone(), error)).collect();
+            assert_eq!(symbols.unusable(), expected, "{size}");
+            assert_eq!(find(&mapping, "main"), None);
+        }
     }
 }

@@ -108,8 +108,8 @@ fn write_chrome(
 
 /// Reports what is missing, and returns the exit code.
 fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 {
-    for file in symbols.unusable() {
-        say(&format!("no symbols of {file}: it is missing, stripped or has changed"));
+    for (file, reason) in symbols.unusable() {
+        say(&format!("no symbols of {file}: it {reason}"));
     }
     for (file, reason) in symbols.without_inlined_calls() {
         say(&format!("inlined calls of {file} are missing: it {reason}"));
