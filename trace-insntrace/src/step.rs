@@ -29,6 +29,8 @@ mod traced_calls;
 mod tracer;
 
 pub use options::{Engine, Options};
+#[cfg(test)]
+pub(crate) use ptrace::tests::refuse;
 pub use range::TracedRange;
 pub use thread::Executed;
 pub use traced_calls::{Traced, TracedCalls};

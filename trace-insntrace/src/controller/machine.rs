@@ -9,8 +9,8 @@ use super::config::require;
 
 /// A controller: the state of one trace, and its back end.
 ///
-/// A call that fails does not change the state. Dropping the controller closes it, and frees all
-/// buffers.
+/// A call that fails does not change the state, except that `ReleaseThreadBuffer` releases the
+/// thread also if the back end fails. Dropping the controller closes it, and frees all buffers.
 #[derive(Debug)]
 pub struct Controller<B: Backend> {
     backend: B,
@@ -60,8 +60,7 @@ impl<B: Backend> Controller<B> {
     ///
     /// # Errors
     ///
-    /// See `docs/insntrace.md` for the errors of each call in each state. A failed call does not
-    /// change the state.
+    /// See `docs/insntrace.md` for the errors of each call in each state.
     pub fn call(&mut self, call: Call) -> Result<Reply<B::Chunk>, Status> {
         match call {
             Call::Initialize(allocation) => self.initialize(allocation).map(done),
@@ -143,6 +142,7 @@ impl<B: Backend> Controller<B> {
         Ok(())
     }
 
+    /// The thread is released also if the back end fails.
     fn release(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status> {
         let trace = self.state.trace_mut()?;
         require(trace.allocation.mode == Mode::Thread, Status::BadState)?;

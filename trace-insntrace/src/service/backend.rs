@@ -207,10 +207,14 @@ impl Backend for StepBackend {
             return Ok(());
         }
         // The others were traced before.
-        match self.begin(group).map_err(|error| status(&error)) {
+        match self.begin(group.clone()).map_err(|error| status(&error)) {
             // They have ended.
-            Err(Status::NotFound) => Ok(()),
-            result => result,
+            Ok(()) | Err(Status::NotFound) => Ok(()),
+            Err(error) => {
+                let others = group.iter().filter_map(|number| self.slots.get(number));
+                others.for_each(|slot| lock(&slot.buffer).fail());
+                Err(error)
+            }
         }
     }
 
@@ -295,5 +299,46 @@ impl Slot {
             ranges: ranges.map(|(start, end)| TracedRange::Addresses(start, end)).collect(),
             budget: settings.steps,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+    use crate::service::worker::tests::{start_threads, tracer_of};
+    use crate::step::refuse;
+
+    #[test]
+    fn a_group_that_cannot_be_attached_again_has_failed() {
+        let (mut child, mut output, threads) = start_threads();
+        let settings = Settings { engine: Engine::Block, clock: || 0, ..Settings::default() };
+        let mut backend = StepBackend::new(settings);
+        let config = BufferConfig {
+            num_chunks: 1,
+            chunk_order: 0,
+            is_circular: true,
+            ctl: ctl::DEFAULT,
+            address_space_match: 0,
+            address_ranges: [(0, 0); 2],
+        };
+        let buffers = [0, 1].map(BufferDescriptor);
+        for (buffer, thread) in buffers.into_iter().zip(&threads) {
+            backend.allocate(buffer, &config).unwrap();
+            backend.assign(buffer, ThreadKoid(u64::from(*thread))).unwrap();
+        }
+        backend.start().unwrap();
+        // The handle that ends tracing is a pipe.
+        refuse(libc::SYS_pipe2);
+        let [released, other] = buffers;
+        backend.release(released).unwrap_err();
+        assert!(backend.slots[&released.0].thread.is_none());
+        assert_eq!(backend.capture_end(other), Err(Status::Internal));
+        assert_eq!(tracer_of(&child), "0");
+        backend.stop();
+        drop(child.stdin.take());
+        output.read_to_end(&mut Vec::new()).unwrap();
+        assert!(child.wait().unwrap().success());
     }
 }

@@ -234,11 +234,11 @@ pub(super) fn lock(buffer: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs::{self, File};
     use std::io::Read;
     use std::os::unix::fs::FileExt;
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, ChildStdout, Command, Stdio};
     use std::sync::atomic::AtomicU64;
 
     use super::*;
@@ -301,6 +301,27 @@ mod tests {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
+    /// Starts a process whose threads compute until its input ends. Returns it with its output and
+    /// its four threads.
+    pub(in crate::service) fn start_threads() -> (Child, ChildStdout, Vec<u32>) {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["process_of_four_threads", "--ignored", "--nocapture"]);
+        command.env(THREADS, "").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let mut printed = Vec::new();
+        while !printed.ends_with(b"ready\n") {
+            let mut byte = [0];
+            output.read_exact(&mut byte).unwrap();
+            printed.extend(byte);
+        }
+        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let name = |task: io::Result<fs::DirEntry>| task.unwrap().file_name();
+        let tids: Vec<u32> = tasks.map(|it| name(it).to_str().unwrap().parse().unwrap()).collect();
+        assert_eq!(tids.len(), 4);
+        (child, output, tids)
+    }
+
     /// Returns the code in the memory of a process.
     fn code_of(child: &Child) -> Vec<u8> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
@@ -332,22 +353,9 @@ mod tests {
             .flat_map(|engine| [(engine, 0), (engine, 5), (engine, 300)])
         {
             READINGS.store(readings, Ordering::Relaxed);
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["process_of_four_threads", "--ignored", "--nocapture"]);
-            command.env(THREADS, "").stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut child = command.spawn().unwrap();
-            let mut output = child.stdout.take().unwrap();
-            let mut printed = Vec::new();
-            while !printed.ends_with(b"ready\n") {
-                let mut byte = [0];
-                output.read_exact(&mut byte).unwrap();
-                printed.extend(byte);
-            }
+            let (mut child, mut output, tids) = start_threads();
             let code = code_of(&child);
             let tasks = format!("/proc/{}/task", child.id());
-            let tids = fs::read_dir(&tasks).unwrap().map(|task| task.unwrap().file_name());
-            let tids: Vec<u32> = tids.map(|tid| tid.to_str().unwrap().parse().unwrap()).collect();
-            assert_eq!(tids.len(), 4);
             let routes = tids.iter().enumerate().map(|(number, tid)| {
                 let buffer = Buffer::new(BufferDescriptor(number as u32), &CONFIG).unwrap();
                 Route { tid: *tid, buffer: Arc::new(Mutex::new(buffer)) }
@@ -364,12 +372,12 @@ mod tests {
             }
             assert!(code_of(&child) == code, "{engine:?} {readings}: a breakpoint is left");
             drop(child.stdin.take());
-            output.read_to_end(&mut printed).unwrap();
+            output.read_to_end(&mut Vec::new()).unwrap();
             assert!(child.wait().unwrap().success(), "{engine:?} {readings}");
         }
     }
 
-    fn tracer_of(child: &Child) -> String {
+    pub(in crate::service) fn tracer_of(child: &Child) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
         line.unwrap().trim().to_owned()
