@@ -17,6 +17,7 @@ mod progress;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use code::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BYTES};
 pub use code::{disassemble, is_far_return};
+pub(crate) use decoder::Code;
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;

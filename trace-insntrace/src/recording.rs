@@ -10,6 +10,7 @@ mod files;
 mod note;
 mod ring;
 mod side;
+mod spaces;
 mod unused;
 
 pub use decode::TraceDecoder;

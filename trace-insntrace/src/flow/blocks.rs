@@ -67,16 +67,29 @@ impl Blocks {
         }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.blocks.clear();
         self.by_ip.clear();
         self.instructions.clear();
     }
 
-    /// Clears the cache, and keeps only these instructions.
-    pub(super) fn restart(&mut self, instructions: &[Instruction]) {
-        self.clear();
+    /// Appends instructions of no block, and returns their indexes. Others may be removed.
+    pub(super) fn append(&mut self, instructions: &[Instruction]) -> Range<usize> {
+        if self.instructions.len() + instructions.len() > MAX_INSTRUCTIONS {
+            self.clear();
+        }
+        let first = self.instructions.len();
         self.instructions.extend_from_slice(instructions);
+        first..self.instructions.len()
+    }
+
+    /// Returns about how much memory the cache takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.blocks) + size_of_val(&*self.instructions)
+    }
+
+    pub(super) fn bitness(&self) -> u32 {
+        self.bitness
     }
 
     /// Sets whether code is 16, 32 or 64 bit.
@@ -210,7 +223,7 @@ mod tests {
         assert_eq!(of(blocks.at(2, exit, &image)), (1, 2));
         assert_eq!(of(blocks.at(2, exit, &image)), (1, 2));
         assert_eq!(of(blocks.at(4, exit, &image)), (2, 4));
-        blocks.restart(&[]);
+        blocks.clear();
         assert_eq!(of(blocks.at(4, exit, &image)), (0, 4));
         assert_eq!(of(blocks.at(2, exit, &image)), (1, 2));
     }

@@ -77,6 +77,24 @@ pub struct FlowDecoder {
     ended: bool,
 }
 
+/// The code of an address space, with what was decoded of it.
+#[derive(Debug)]
+pub(crate) struct Code {
+    image: Image,
+    blocks: Blocks,
+}
+
+impl Code {
+    pub(crate) fn new(image: Image) -> Self {
+        Self { image, blocks: Blocks::new() }
+    }
+
+    /// Returns about how much memory the decoded code takes.
+    pub(crate) fn decoded_bytes(&self) -> usize {
+        self.blocks.bytes()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Skips to the next PSB.
@@ -148,13 +166,30 @@ impl FlowDecoder {
     ///
     /// Clears the cache of decoded code, so this call is expensive.
     pub fn image_mut(&mut self) -> &mut Image {
-        // Instructions that are not yet returned were executed before the change. An error may
-        // refer to the last one.
+        self.move_run(|flow| flow.blocks.clear());
+        &mut self.image
+    }
+
+    /// Exchanges the code, each with its cache.
+    pub(crate) fn swap_code(&mut self, code: &mut Code) {
+        self.move_run(|flow| {
+            let bitness = flow.blocks.bitness();
+            std::mem::swap(&mut flow.image, &mut code.image);
+            std::mem::swap(&mut flow.blocks, &mut code.blocks);
+            flow.blocks.set_bitness(bitness);
+        });
+    }
+
+    /// Changes the cache. Instructions that are not yet returned were executed before the change.
+    /// An error may refer to the last one.
+    fn move_run(&mut self, change: impl FnOnce(&mut Self)) {
+        let is_used = !self.run.is_empty() || self.end.is_some();
         let first = self.run.start.min(self.run.end.saturating_sub(1));
         let kept = self.blocks.instructions(first..self.run.end).to_vec();
-        self.blocks.restart(&kept);
-        self.run = self.run.start - first..kept.len();
-        &mut self.image
+        let returned = self.run.start - first;
+        change(self);
+        let kept = if is_used { self.blocks.append(&kept) } else { 0..0 };
+        self.run = (kept.start + returned).min(kept.end)..kept.end;
     }
 
     /// Returns the time before the item returned last, if there was one: that of the last time

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 
 use super::note::{Note, SpaceId, TraceId};
+use super::spaces::{Part, Spaces};
 use crate::flow::{FlowDecoder, FlowError, Image, Item};
 use crate::pt::Timing;
 
@@ -13,7 +14,6 @@ const PIECE_BYTES: usize = 1 << 16;
 /// Decodes a trace: a [`FlowDecoder`] whose code changes where that of the program did.
 #[derive(Debug)]
 pub struct TraceDecoder<'a, R> {
-    notes: &'a [Note],
     packets: R,
     /// The number of bytes of `packets` that were read.
     offset: u64,
@@ -21,15 +21,8 @@ pub struct TraceDecoder<'a, R> {
     /// The parts that follow, with their first note behind the position.
     parts: VecDeque<Part>,
     current: Option<Part>,
+    spaces: Spaces<'a>,
     is_ended: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    offset: u64,
-    space: SpaceId,
-    /// The number of notes before it.
-    notes: usize,
 }
 
 impl<'a, R: Read> TraceDecoder<'a, R> {
@@ -41,9 +34,9 @@ impl<'a, R: Read> TraceDecoder<'a, R> {
             }
             _ => None,
         };
-        let parts = notes.iter().enumerate().filter_map(part).collect();
-        let flow = FlowDecoder::new(Image::new());
-        Self { notes, packets, offset: 0, flow, parts, current: None, is_ended: false }
+        let parts: VecDeque<_> = notes.iter().enumerate().filter_map(part).collect();
+        let (flow, spaces) = (FlowDecoder::new(Image::new()), Spaces::new(notes, &parts));
+        Self { packets, offset: 0, flow, parts, current: None, spaces, is_ended: false }
     }
 
     /// Refines the time by MTC and CYC packets, such as with [`Recording::timing`].
@@ -92,7 +85,7 @@ impl<'a, R: Read> TraceDecoder<'a, R> {
     fn read(&mut self) -> io::Result<()> {
         while self.parts.front().is_some_and(|part| part.offset <= self.offset) {
             if let Some(part) = self.parts.pop_front() {
-                self.begin(part);
+                self.spaces.enter(self.current.replace(part), part, &mut self.flow);
             }
         }
         let next = self.parts.front().map_or(u64::MAX, |part| part.offset);
@@ -106,37 +99,5 @@ impl<'a, R: Read> TraceDecoder<'a, R> {
             self.flow.end();
         }
         Ok(())
-    }
-
-    /// Makes the code that of `part`.
-    fn begin(&mut self, part: Part) {
-        let from = match self.current.replace(part) {
-            Some(last) if last.space == part.space => last.notes,
-            _ => {
-                *self.flow.image_mut() = self.first_versions(part);
-                0
-            }
-        };
-        let notes = self.notes.get(from..part.notes).unwrap_or_default();
-        insert(self.flow.image_mut(), notes.iter(), part.space);
-    }
-
-    /// Returns the code that is executed after `part` begins, each address in its first version.
-    fn first_versions(&self, part: Part) -> Image {
-        let mut image = Image::new();
-        let notes = self.notes.get(part.notes..).unwrap_or_default();
-        insert(&mut image, notes.iter().rev(), part.space);
-        image
-    }
-}
-
-fn insert<'a>(image: &mut Image, notes: impl Iterator<Item = &'a Note>, in_space: SpaceId) {
-    for note in notes {
-        match note {
-            Note::Code { space, address, bytes } if *space == in_space => {
-                image.insert(*address, bytes);
-            }
-            _ => {}
-        }
     }
 }
