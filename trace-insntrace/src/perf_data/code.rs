@@ -59,7 +59,7 @@ impl<'a> CodeFiles<'a> {
         for (address, code) in pages(image) {
             let is_located = |it: &Located| {
                 let end = it.address.saturating_add(it.size);
-                it.address <= address && address + code.len() as u64 <= end
+                it.address <= address && code.len() as u64 <= end.saturating_sub(address)
             };
             let mut last =
                 mappings.iter().rev().filter(|mapping| overlaps(mapping, address, &code));
@@ -133,8 +133,9 @@ fn pages(image: &Image) -> Vec<(u64, Vec<u8>)> {
     let mut found: Vec<(u64, Vec<u8>)> = Vec::new();
     for (address, code) in image.sections() {
         let start = address & !(PAGE_BYTES - 1);
-        let last = found.last().map(|(first, bytes)| first + bytes.len() as u64);
-        if last.is_none_or(|last| last < start) {
+        // The end may be that of the address space.
+        let is_behind = |(first, bytes): &(u64, Vec<u8>)| start - first > bytes.len() as u64;
+        if found.last().is_none_or(is_behind) {
             found.push((start, Vec::new()));
         }
         let Some((first, bytes)) = found.last_mut() else { continue };
@@ -192,6 +193,24 @@ mod tests {
         let places: Vec<_> = pages.iter().map(|(start, code)| (*start, code.len())).collect();
         assert_eq!(places, [(0x1000, 0x2000), (0x9000, 0x1000)]);
         assert_eq!([0x0f, 0x10, 0x11, 0xff0, 0x100f].map(|at| pages[0].1[at]), [0, 1, 0, 2, 2]);
+    }
+
+    #[test]
+    fn code_is_in_the_last_page() {
+        let last = 0_u64.wrapping_sub(PAGE_BYTES);
+        let mut image = Image::new();
+        image.insert(last, &[1]);
+        image.insert(last + 0x800, &[2; 0x7ff]);
+        let pages = pages(&image);
+        let places: Vec<_> = pages.iter().map(|(start, code)| (*start, code.len())).collect();
+        assert_eq!(places, [(last, 0x1000)]);
+        let folder = tempfile::tempdir().unwrap();
+        let mappings = [0, 0x1000].map(|size| {
+            let path = "Cargo.toml".into();
+            Mapping { address: last, size, offset: 0, path, build_id: None }
+        });
+        let found = CodeFiles::new(folder.path()).locate(&image, &mappings).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]

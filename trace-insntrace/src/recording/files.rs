@@ -10,7 +10,7 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use trace_format::{Item, ReadError, Reader, Record, WriteError};
@@ -24,6 +24,9 @@ use crate::pt::Timing;
 const SIDE: &str = "insn.side.fxt";
 const CPUID: &str = "insn.cpuid";
 const LIST: &str = "insn.ptlist";
+
+/// The most bytes that are read of the file of the processor.
+const MAX_CPUID_BYTES: u64 = 1 << 16;
 
 /// The line of the file of the processor that has the rate of the time stamps.
 const RATE: &str = "tsc_hz: ";
@@ -230,11 +233,14 @@ impl Recording {
     /// that are used.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(SIDE);
-        let file = File::open(&path).map_err(at(&path))?;
+        let file = open(&path).map_err(at(&path))?;
         let mut reader = Reader::new(BufReader::new(file));
         let (notes, anchors) = (Vec::new(), Vec::new());
         // Without the file, the time is that of time stamps.
-        let timing = timing(&fs::read_to_string(directory.join(CPUID)).unwrap_or_default());
+        let mut processor = String::new();
+        let _ = open(&directory.join(CPUID))
+            .and_then(|file| file.take(MAX_CPUID_BYTES).read_to_string(&mut processor));
+        let timing = timing(&processor);
         let directory = directory.to_owned();
         let mut recording = Self { directory, notes, anchors, ticks_per_second: 0, timing };
         loop {
@@ -316,8 +322,17 @@ impl Recording {
             false => name_of_thread(trace),
         };
         let path = self.directory.join(name);
-        File::open(&path).map_err(at(&path))
+        open(&path).map_err(at(&path))
     }
+}
+
+/// Opens a file of a recording, which others may have made: only a regular one is read.
+fn open(path: &Path) -> io::Result<File> {
+    trace_symbols::open(path).ok_or_else(|| match path.metadata() {
+        Ok(metadata) if !metadata.is_file() => io::Error::other("it is not a regular file"),
+        Ok(_) => io::ErrorKind::PermissionDenied.into(),
+        Err(error) => error,
+    })
 }
 
 /// Returns the timing of packets by the file of the processor.
@@ -339,6 +354,30 @@ fn timing(untrusted: &str) -> Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Reading others might not end.
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let clock = Clock { now: || 0, ticks_per_second: 1 };
+        let mut writer = Writer::create(folder.path(), clock, "").unwrap();
+        let trace = TraceId(0);
+        writer.note(&Note::Thread { trace, pid: 1, tid: 1, name: String::new() }).unwrap();
+        writer.flush().unwrap();
+        let reason = |error: Error| error.to_string().rsplit_once(": ").unwrap().1.to_owned();
+        for name in [CPUID, "insn.thr0.pt", SIDE] {
+            fs::remove_file(path(name)).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(path(name)).status().unwrap();
+            assert!(made.success());
+            let opened = Recording::open(folder.path());
+            let packets = opened.and_then(|it| it.packets(trace));
+            let reason = packets.map_err(reason).err();
+            let expected = (name != CPUID).then(|| "it is not a regular file".to_owned());
+            assert_eq!(reason, expected, "{name}");
+        }
+    }
 
     #[test]
     fn the_timing_is_that_of_the_file_of_the_processor() {
