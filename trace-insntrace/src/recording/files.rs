@@ -2,7 +2,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `insn.thrN.pt` | the packets of trace N; `insn.cpuN.pt` if they are those of a CPU |
+//! | `insn.thrN.pt` | the packets of trace N, of a thread |
+//! | `insn.cpuN.pt` | the packets of CPU N |
 //! | `insn.ptlist` | a line `N path` for each trace |
 //! | `insn.cpuid` | the processor and its clock, a line each |
 //! | `insn.side.fxt` | the notes, as an archive |
@@ -55,8 +56,8 @@ pub struct Writer {
     list: File,
     /// The traces with a file, which is open only while packets are written.
     traces: BTreeSet<TraceId>,
-    /// The traces of CPUs.
-    of_cpus: BTreeSet<TraceId>,
+    /// The CPUs of traces.
+    cpus: BTreeMap<TraceId, u32>,
 }
 
 /// The process of a trace that is that of a CPU.
@@ -110,8 +111,8 @@ impl Writer {
         let text = format!("{processor}{RATE}{}\n", clock.ticks_per_second);
         fs::write(&cpuid, text).map_err(at(&cpuid))?;
         let (directory, list) = (directory.to_owned(), new(LIST)?);
-        let (traces, of_cpus) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { directory, clock, side, list, traces, of_cpus })
+        let (traces, cpus) = (BTreeSet::new(), BTreeMap::new());
+        Ok(Self { directory, clock, side, list, traces, cpus })
     }
 
     /// Appends a note.
@@ -120,10 +121,8 @@ impl Writer {
     ///
     /// Fails if a file cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), Error> {
-        if let Note::Thread { trace, pid, .. } = note {
-            if *pid == NO_PROCESS {
-                self.of_cpus.insert(*trace);
-            }
+        if let Note::Thread { trace, .. } = note {
+            self.cpus.extend(cpu_of(note, *trace).map(|cpu| (*trace, cpu)));
             self.trace(*trace)?;
         }
         side::write(&mut self.side, (self.clock.now)(), note).map_err(Error::Write)
@@ -169,10 +168,7 @@ impl Writer {
     }
 
     fn file_name(&self, trace: TraceId) -> String {
-        match self.of_cpus.contains(&trace) {
-            true => name_of_cpu(trace),
-            false => name_of_thread(trace),
-        }
+        file_name(trace, self.cpus.get(&trace).copied())
     }
 
     /// Opens the file of a trace to append to it.
@@ -190,12 +186,19 @@ impl Writer {
     }
 }
 
-fn name_of_thread(trace: TraceId) -> String {
-    format!("insn.thr{}.pt", trace.0)
+fn file_name(trace: TraceId, cpu: Option<u32>) -> String {
+    match cpu {
+        Some(cpu) => format!("insn.cpu{cpu}.pt"),
+        None => format!("insn.thr{}.pt", trace.0),
+    }
 }
 
-fn name_of_cpu(trace: TraceId) -> String {
-    format!("insn.cpu{}.pt", trace.0)
+/// Returns the CPU of a trace, if this is the note about it.
+fn cpu_of(note: &Note, trace: TraceId) -> Option<u32> {
+    match note {
+        Note::Thread { trace: of, pid: NO_PROCESS, tid: cpu, .. } if *of == trace => Some(*cpu),
+        _ => None,
+    }
 }
 
 /// A recording that was read, without its packets.
@@ -313,15 +316,8 @@ impl Recording {
     ///
     /// Fails if the file cannot be opened.
     pub fn packets(&self, trace: TraceId) -> Result<File, Error> {
-        let is_of_cpu = |note: &Note| match note {
-            Note::Thread { trace: of, pid, .. } => *of == trace && *pid == NO_PROCESS,
-            _ => false,
-        };
-        let name = match self.notes.iter().any(is_of_cpu) {
-            true => name_of_cpu(trace),
-            false => name_of_thread(trace),
-        };
-        let path = self.directory.join(name);
+        let cpu = self.notes.iter().rev().find_map(|note| cpu_of(note, trace));
+        let path = self.directory.join(file_name(trace, cpu));
         open(&path).map_err(at(&path))
     }
 }
@@ -377,6 +373,24 @@ mod tests {
             let expected = (name != CPUID).then(|| "it is not a regular file".to_owned());
             assert_eq!(reason, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_packets_of_a_cpu_have_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock { now: || 0, ticks_per_second: 1 };
+        let mut writer = Writer::create(folder.path(), clock, "").unwrap();
+        // The second CPU that is online.
+        let (trace, name) = (TraceId(1), "CPU 3".to_owned());
+        writer.note(&Note::Thread { trace, pid: 0, tid: 3, name }).unwrap();
+        writer.packets(trace, &[1, 2]).unwrap();
+        writer.flush().unwrap();
+        let list = fs::read_to_string(folder.path().join(LIST)).unwrap();
+        assert_eq!(list, "1 insn.cpu3.pt\n");
+        let mut packets = Recording::open(folder.path()).unwrap().packets(trace).unwrap();
+        let mut bytes = Vec::new();
+        packets.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2]);
     }
 
     #[test]
