@@ -23,23 +23,34 @@ use crate::{handler, own};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trampoline(unsafe extern "C" fn());
 
-/// All trampolines, by [`Trampoline::index`].
-pub(crate) const TRAMPOLINES: [Trampoline; 14] = [
-    Trampoline(trace_xray_entry_sse),
-    Trampoline(trace_xray_exit_sse),
-    Trampoline(trace_xray_tail_exit_sse),
-    Trampoline(trace_xray_argument_sse),
-    Trampoline(trace_xray_entry_avx),
-    Trampoline(trace_xray_exit_avx),
-    Trampoline(trace_xray_tail_exit_avx),
-    Trampoline(trace_xray_argument_avx),
-    Trampoline(trace_xray_entry_avx512),
-    Trampoline(trace_xray_exit_avx512),
-    Trampoline(trace_xray_tail_exit_avx512),
-    Trampoline(trace_xray_argument_avx512),
-    Trampoline(trace_xray_custom_event),
-    Trampoline(trace_xray_typed_event),
-];
+/// Declares trampolines, and the table of them.
+macro_rules! trampolines {
+    ($($name:ident)*) => {
+        extern "C" {
+            $(fn $name();)*
+        }
+
+        /// All trampolines, by [`Trampoline::index`].
+        pub(crate) const TRAMPOLINES: [Trampoline; 14] = [$(Trampoline($name)),*];
+    };
+}
+
+trampolines! {
+    trace_xray_entry_sse
+    trace_xray_exit_sse
+    trace_xray_tail_exit_sse
+    trace_xray_argument_sse
+    trace_xray_entry_avx
+    trace_xray_exit_avx
+    trace_xray_tail_exit_avx
+    trace_xray_argument_avx
+    trace_xray_entry_avx512
+    trace_xray_exit_avx512
+    trace_xray_tail_exit_avx512
+    trace_xray_argument_avx512
+    trace_xray_custom_event
+    trace_xray_typed_event
+}
 
 impl Trampoline {
     /// Returns the index of the trampoline for a sled.
@@ -63,23 +74,6 @@ impl Trampoline {
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }
-}
-
-extern "C" {
-    fn trace_xray_entry_sse();
-    fn trace_xray_exit_sse();
-    fn trace_xray_tail_exit_sse();
-    fn trace_xray_argument_sse();
-    fn trace_xray_entry_avx();
-    fn trace_xray_exit_avx();
-    fn trace_xray_tail_exit_avx();
-    fn trace_xray_argument_avx();
-    fn trace_xray_entry_avx512();
-    fn trace_xray_exit_avx512();
-    fn trace_xray_tail_exit_avx512();
-    fn trace_xray_argument_avx512();
-    fn trace_xray_custom_event();
-    fn trace_xray_typed_event();
 }
 
 #[cfg(not(test))]
