@@ -86,22 +86,31 @@ macro_rules! of_tests {
 use tests::of_tests;
 
 // The macros' frame: rbp, then the general registers below it, then, aligned, vector registers. The
-// upper bits of the others are dead: they have neither arguments nor results.
+// upper bits of the others are dead: they have neither arguments nor results. An event has r10 and
+// the flags below the general registers: no instruction before that changes the flags.
 global_asm!(
-    ".macro trace_xray_save_general
+    ".macro trace_xray_begin name
+        .globl \\name
+        .hidden \\name
+        .type \\name, @function
+        .p2align 4
+    \\name:
+        .cfi_startproc
+        endbr64
+    .endm
+    .macro trace_xray_end name
+        .cfi_endproc
+        .size \\name, . - \\name
+    .endm
+    .macro trace_xray_save_general
         push rbp
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset rbp, 0
         mov rbp, rsp
         .cfi_def_cfa_register rbp
-        push rax
-        push rcx
-        push rdx
-        push rsi
-        push rdi
-        push r8
-        push r9
-        push r11
+        .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r11
+        push \\register
+        .endr
     .endm
     .macro trace_xray_restore_general
         mov r11, [rbp - 64]
@@ -128,22 +137,12 @@ global_asm!(
         .endr
     .endm
     .macro trace_xray_trampoline name, own
-        .globl \\name
-        .hidden \\name
-        .type \\name, @function
-        .p2align 4
-    \\name:
-        .cfi_startproc
-        endbr64
+        trace_xray_begin \\name
         cmp dword ptr [rip + \\own], 0
         jne 2f
         ret
     2:
         trace_xray_save_general
-    .endm
-    .macro trace_xray_end name
-        .cfi_endproc
-        .size \\name, . - \\name
     .endm
     .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, tail_exit, argument, own
         trace_xray_trampoline trace_xray_entry_\\suffix, \\own
@@ -173,24 +172,12 @@ global_asm!(
         trace_xray_end trace_xray_argument_\\suffix
     .endm
     .macro trace_xray_event name, handler, own
-        .globl \\name
-        .hidden \\name
-        .type \\name, @function
-        .p2align 4
-    \\name:
-        .cfi_startproc
-        endbr64
-        push rbp
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset rbp, 0
-        mov rbp, rsp
-        .cfi_def_cfa_register rbp
+        trace_xray_begin \\name
+        trace_xray_save_general
+        push r10
         pushfq
         cmp dword ptr [rip + \\own], 0
         je 3f
-        .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
-        push \\register
-        .endr
         sub rsp, 2688
         and rsp, -64
         xor eax, eax
@@ -201,27 +188,17 @@ global_asm!(
         xor edx, edx
         xsave64 [rsp]
         cld
-        mov rdx, [rbp - 32]
+        mov rdx, [rbp - 24]
         lea rcx, [rbp + 8]
         call \\handler
         mov eax, 0xe7
         xor edx, edx
         xrstor64 [rsp]
-        mov r11, [rbp - 80]
-        mov r10, [rbp - 72]
-        mov r9, [rbp - 64]
-        mov r8, [rbp - 56]
-        mov rdi, [rbp - 48]
-        mov rsi, [rbp - 40]
-        mov rdx, [rbp - 32]
-        mov rcx, [rbp - 24]
-        mov rax, [rbp - 16]
     3:
-        lea rsp, [rbp - 8]
+        lea rsp, [rbp - 80]
         popfq
-        pop rbp
-        .cfi_def_cfa rsp, 8
-        ret
+        mov r10, [rbp - 72]
+        trace_xray_restore_general
         trace_xray_end \\name
     .endm
     .text
