@@ -1,18 +1,21 @@
 //! Patching of a library whose functions run meanwhile.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
 use std::thread;
 
 use super::*;
 use crate::selection::Selection;
 use crate::sites::Sites;
 use crate::{files, functions, objects, own};
+
+mod events;
 
 type Function = extern "C" fn(u64) -> u64;
 
@@ -28,16 +31,19 @@ fn compile(directory: &Path) -> PathBuf {
     output
 }
 
-fn load(path: &Path) -> Function {
+/// Loads a library, and returns functions of it, or of a library that it is linked with.
+fn load<const N: usize>(path: &Path, names: [&CStr; N]) -> [Function; N] {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the library's initializers are those of the standard library.
+    // SAFETY: the library's initializers are those of the standard library, or of C++.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     assert!(!library.is_null());
-    // SAFETY: the library is open, and stays so.
-    let function = unsafe { libc::dlsym(library, c"library_function".as_ptr()) };
-    assert!(!function.is_null());
-    // SAFETY: that is the function's type.
-    unsafe { std::mem::transmute::<*mut libc::c_void, Function>(function) }
+    names.map(|name| {
+        // SAFETY: the library is open, and stays so.
+        let function = unsafe { libc::dlsym(library, name.as_ptr()) };
+        assert!(!function.is_null());
+        // SAFETY: that is the function's type.
+        unsafe { std::mem::transmute::<*mut libc::c_void, Function>(function) }
+    })
 }
 
 fn patcher(path: &Path) -> Patcher {
@@ -55,6 +61,32 @@ fn patcher(path: &Path) -> Patcher {
 /// Returns the first two bytes of a function.
 fn code(function: Function) -> Vec<u8> {
     text::read::<2>(function as usize as u64).to_vec()
+}
+
+/// A library whose function returns its argument, and one more.
+struct Library {
+    patcher: Patcher,
+    function: Function,
+    /// The function, or one that calls it.
+    called: Function,
+}
+
+impl Library {
+    /// Loads a library by `loaded`, which is itself or linked with it, and has the function `name`.
+    fn new(path: &Path, loaded: &Path, name: &CStr) -> Self {
+        let [function, called] = load(loaded, [c"library_function", name]);
+        Self { patcher: patcher(path), function, called }
+    }
+
+    /// Turns all sleds on or off. The function begins with these bytes then.
+    fn turn(&mut self, on: bool, bytes: [u8; 2]) {
+        assert!(!self.patcher.is_done(on));
+        self.patcher.patch(on).unwrap();
+        assert!(self.patcher.is_done(on));
+        let patched = self.patcher.patched();
+        assert_eq!((patched.refused, patched.sleds > 0), (0, on));
+        assert_eq!(code(self.function), bytes);
+    }
 }
 
 /// The sled of an entry or a tail exit.
@@ -106,7 +138,7 @@ fn add_unwritable_sled(patcher: &mut Patcher, file: &Path) -> u64 {
 fn sleds_are_turned_off_although_another_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = compile(directory.path());
-    load(&path);
+    load(&path, [c"library_function"]);
     let mut patcher = patcher(&path);
     let mut wanted = vec![true; patcher.functions.len()];
     patcher.patch_to(&wanted).unwrap();
@@ -147,39 +179,40 @@ fn sleds_are_turned_off_although_another_cannot_be_written() {
     }
 }
 
-/// `PATCH_ROUNDS` is how often all sleds are turned on and off.
-#[test]
-fn sleds_are_turned_on_and_off_while_threads_run() {
-    let rounds = std::env::var("PATCH_ROUNDS").map_or(3000, |rounds| rounds.parse().unwrap());
-    let directory = tempfile::tempdir().unwrap();
-    let path = compile(directory.path());
-    let function = load(&path);
-    let mut patcher = patcher(&path);
+/// A program has one recording at a time.
+static RECORDING: Mutex<()> = Mutex::new(());
+
+/// Records the calls of patched sleds to an archive while `run` runs.
+fn recorded(archive: &Path, run: impl FnOnce()) {
+    let _lock = RECORDING.lock().unwrap();
     crate::thread::prepare();
     crate::thread::make_states();
-    let archive = directory.path().join("app.fxt");
-    let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
+    let trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
+    trace.status().unwrap();
     own::prepare();
     own::set_session(1);
+    run();
+    own::set_session(0);
+}
+
+/// Turns all sleds on and off while threads call the functions. `PATCH_ROUNDS` is how often.
+fn turn_on_and_off_while_threads_run(libraries: &mut [Library]) {
+    let rounds = std::env::var("PATCH_ROUNDS").map_or(3000, |rounds| rounds.parse().unwrap());
     let (calls, ends) = ([const { AtomicU64::new(0) }; 3], AtomicBool::new(false));
     let progress = || calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
+    let called: Vec<_> = libraries.iter().map(|library| library.called).collect();
     thread::scope(|scope| {
         let callers = calls.each_ref().map(|calls| {
             scope.spawn(|| {
                 while !ends.load(Ordering::Relaxed) {
                     let number = calls.fetch_add(1, Ordering::Relaxed);
-                    assert_eq!(function(number), number + 1);
+                    called.iter().for_each(|function| assert_eq!(function(number), number + 1));
                 }
             })
         });
         for round in 0..rounds {
             for (on, bytes) in [(true, [0xeb, 0]), (false, [0xeb, 9])] {
-                assert!(!patcher.is_done(on));
-                patcher.patch(on).unwrap();
-                assert!(patcher.is_done(on));
-                let patched = patcher.patched();
-                assert_eq!((patched.refused, patched.sleds > 0), (0, on));
-                assert_eq!(code(function), bytes);
+                libraries.iter_mut().for_each(|library| library.turn(on, bytes));
             }
             if round % 100 == 0 {
                 let before = progress();
@@ -192,5 +225,12 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
         }
         ends.store(true, Ordering::Relaxed);
     });
-    own::set_session(0);
+}
+
+#[test]
+fn sleds_are_turned_on_and_off_while_threads_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = compile(directory.path());
+    let mut library = [Library::new(&path, &path, c"library_function")];
+    recorded(&directory.path().join("app.fxt"), || turn_on_and_off_while_threads_run(&mut library));
 }
