@@ -193,6 +193,8 @@ fn errors_have_the_line() {
         (HEADER.replace("records:", "more: 1"), "line 9: the records are missing"),
         ("records: []\nheader: {}".to_owned(), "line 1: expected the header before the records"),
         ("header: { version: 1 }\nrecords: []".to_owned(), "line 1: cycle-frequency is missing"),
+        (format!("{HEADER} []\nrecords: []"), "line 9: a second list of records"),
+        (format!("{HEADER} []\nheader: {{}}"), "line 9: a second header"),
         (record("kind: function-enter, tsc: 1, cpu: 1"), "line 9: the record has no func-id"),
         (record("kind: custom-event, tsc: 1, cpu: 1"), "line 9: the event has no data"),
         (record("kind: function-enter, tsc: 1, func-id: 1"), "line 9: the record has no cpu"),

@@ -116,6 +116,8 @@ impl<I: Input> Document<'_, I> {
         let (mut frequency, mut names) = (None, None);
         while let Some(key) = self.key()? {
             match &*key {
+                "header" if frequency.is_some() => return Err(self.error("a second header")),
+                "records" if names.is_some() => return Err(self.error("a second list of records")),
                 "header" => frequency = Some(self.header()?),
                 "records" => {
                     let Some(frequency) = frequency else {
