@@ -19,6 +19,7 @@
 //! payload, are joined.
 
 mod arguments;
+mod clock;
 mod durations;
 mod error;
 mod export;
@@ -27,9 +28,11 @@ mod marks;
 mod merge;
 mod parts;
 mod payload;
+mod payloads;
 mod process;
 mod records;
 mod sorter;
+mod threads;
 mod translator;
 
 pub use error::ExportError;
