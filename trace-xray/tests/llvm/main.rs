@@ -13,5 +13,6 @@ mod reports;
 mod text;
 mod theirs;
 mod tools;
+mod typed;
 mod versions;
 mod yaml;
