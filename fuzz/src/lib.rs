@@ -33,4 +33,4 @@ pub use kernel::{kernel, perf_data, trace_dat};
 pub use memory::memory;
 pub use messages::{control, packet, registration};
 pub use trace_manager::fuzzing::{connections, interleavings, server};
-pub use xray::{xray, xray_map};
+pub use xray::{xray, xray_map, xray_yaml};

@@ -7,10 +7,11 @@ use trace_analyze::check;
 use trace_format::{Reader, Writer};
 use trace_xray::calls::{CallStacks, Limits as CallLimits, Step};
 use trace_xray::fxt::Translator;
-use trace_xray::map::{Map, Program};
-use trace_xray::read::{decode, Decoder, Item, Limits, Ordered};
+use trace_xray::layout::{Version, FILLER};
+use trace_xray::map::{Map, Names, Program};
+use trace_xray::read::{decode, Decoder, Item, Limits, Ordered, ReadError};
 use trace_xray::write::encode;
-use trace_xray::Format;
+use trace_xray::{yaml, Format};
 
 /// Limits that short inputs reach.
 const SMALL_LIMITS: CallLimits = CallLimits { depth: 8, threads: 4 };
@@ -131,4 +132,29 @@ pub fn xray_map(bytes: &[u8]) {
     if let Ok(program) = program {
         assert_eq!(map.check(&program), Ok(()));
     }
+}
+
+/// Takes bytes for YAML of a log: the binary log has no errors, and its YAML is that of the same
+/// log.
+pub fn xray_yaml(bytes: &[u8]) {
+    let mut log = Vec::new();
+    let Ok(map) = yaml::read(bytes, &mut log) else { return };
+    let text = yaml_of(&log, map);
+    assert!(yaml::detects(&text));
+    let mut again = Vec::new();
+    let map = yaml::read(&text[..], &mut again).expect("YAML that was written");
+    // YAML that is written has no fillers. Without them, other threads may be the first ones.
+    if memchr::memmem::find(&log, &FILLER).is_none() {
+        assert_eq!(again, log);
+        assert_eq!(yaml_of(&again, map), text);
+    }
+}
+
+/// Returns the YAML of a log without errors.
+fn yaml_of(log: &[u8], map: Map) -> Vec<u8> {
+    let mut text = Vec::new();
+    let log = Ordered::new(Cursor::new(log)).expect("a log");
+    let damage = |error: &ReadError| panic!("{error}");
+    yaml::write(log, &mut Names::new(map), Version::V1, &mut text, damage).expect("one clock");
+    text
 }

@@ -96,6 +96,7 @@ targets! {
     flow: "flow", 1;
     xray: "xray", 1;
     xray_map: "xray-map", 1;
+    xray_yaml: "xray-yaml", 1;
     kernel: "kernel", 1;
     trace_dat: "trace-dat", 20;
     perf_data: "perf-data", 20;
