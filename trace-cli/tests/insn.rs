@@ -311,6 +311,9 @@ fn a_directory_with_an_earlier_recording_is_refused_before_the_program_starts() 
         ("snapshot-2", &alert),
         ("insn.side.fxt", whole),
         ("insn.side.fxt", &scope),
+        ("insn.side.fxt", &alert),
+        ("snapshot-1", whole),
+        ("snapshot-1", &scope),
     ] {
         std::fs::create_dir_all(place.path("recording").join(earlier)).unwrap();
         let program = ["-o", &directory, "--", "/bin/sh", "-c", "echo one"];

@@ -212,7 +212,9 @@ impl Backend for StepBackend {
             Ok(()) | Err(Status::NotFound) => Ok(()),
             Err(error) => {
                 let others = group.iter().filter_map(|number| self.slots.get(number));
-                others.for_each(|slot| lock(&slot.buffer).fail());
+                // Those that are full, or whose thread has ended, are complete.
+                let lacking = others.filter(|it| it.target().is_some_and(|it| it.check().is_ok()));
+                lacking.for_each(|slot| lock(&slot.buffer).fail());
                 Err(error)
             }
         }
@@ -334,7 +336,7 @@ mod tests {
         let [released, other] = buffers;
         backend.release(released).unwrap_err();
         assert!(backend.slots[&released.0].thread.is_none());
-        assert_eq!(backend.capture_end(other), Err(Status::Internal));
+        assert_eq!(backend.state(other).map(|_| ()), Err(Status::Internal));
         assert_eq!(tracer_of(&child), "0");
         backend.stop();
         drop(child.stdin.take());

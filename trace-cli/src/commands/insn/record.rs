@@ -43,10 +43,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
 /// Fails if the directory has an earlier recording. A snapshot that finds its name in use comes too
 /// late: what it is about may not happen again.
 fn refuse_earlier(args: &InsnRecordArgs) -> Result<()> {
-    let is_earlier = |name: &str| match args.snapshot.is_empty() {
-        true => name == "insn.side.fxt",
-        false => name.starts_with("snapshot-"),
-    };
+    let is_earlier = |name: &str| name == "insn.side.fxt" || name.starts_with("snapshot-");
     // A directory that cannot be read is an error when files are created.
     let Ok(mut entries) = fs::read_dir(&args.output) else { return Ok(()) };
     if entries.any(|entry| entry.is_ok_and(|it| it.file_name().to_str().is_some_and(is_earlier))) {
