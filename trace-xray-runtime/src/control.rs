@@ -150,6 +150,8 @@ impl Control {
         self.session = self.session.wrapping_add(1).max(1);
         self.is_recording = true;
         self.patched = Patched::NONE;
+        // Calls after the end of the earlier session.
+        (self.missed, _) = (0, thread::take_missed());
         thread::make_states();
         own::set_session(self.session);
         self.update();
