@@ -187,6 +187,11 @@ impl Collection {
         self.of_session(session).map(ProviderData::uncounted).collect()
     }
 
+    /// Returns the size in bytes of the buffer of a provider, if it has one.
+    pub(crate) fn buffer_size(&self, id: ProviderId) -> u64 {
+        self.provider(id).map_or(0, |provider| provider.layout().total_size() as u64)
+    }
+
     /// Returns the size in bytes of the buffers of a session's providers.
     pub(crate) fn buffer_sizes(&self, session: SessionNumber) -> u64 {
         self.of_session(session).map(|provider| provider.layout().total_size() as u64).sum()

@@ -42,6 +42,8 @@ pub(super) struct PendingSnapshot {
     missing: usize,
     /// The providers whose buffers are not copied yet.
     uncopied: BTreeSet<ProviderId>,
+    /// The size of those buffers.
+    uncopied_bytes: u64,
 }
 
 impl PendingSnapshot {
@@ -81,7 +83,9 @@ impl Recording {
             Err(_) => (0, BTreeSet::new()),
         };
         let snapshot = Snapshot { path, requester, contents };
-        self.pending_snapshots.push(PendingSnapshot { snapshot, missing, uncopied });
+        let uncopied_bytes = collection.buffer_sizes(self.number);
+        let pending = PendingSnapshot { snapshot, missing, uncopied, uncopied_bytes };
+        self.pending_snapshots.push(pending);
         self.write_snapshots();
     }
 
@@ -90,9 +94,20 @@ impl Recording {
         self.pending_snapshots.iter().find_map(|it| it.uncopied.first().copied())
     }
 
-    /// Copies the buffer of a provider for the snapshots that have not copied it.
+    /// Copies the buffer of a provider for the snapshots that have not copied it. One that no
+    /// longer has room for all its copies, because others were copied meanwhile, fails.
     pub(crate) fn copy_for_snapshots(&mut self, collection: &Collection, id: ProviderId) {
-        for PendingSnapshot { snapshot, uncopied, .. } in &mut self.pending_snapshots {
+        for pending in &mut self.pending_snapshots {
+            let PendingSnapshot { snapshot, uncopied, uncopied_bytes, .. } = pending;
+            if !uncopied.contains(&id) {
+                continue;
+            }
+            if let Err(error) = check_copy(*uncopied_bytes, available_memory()) {
+                snapshot.contents = Err(error);
+                (pending.missing, pending.uncopied) = (0, BTreeSet::new());
+                continue;
+            }
+            *uncopied_bytes = uncopied_bytes.saturating_sub(collection.buffer_size(id));
             let extract = uncopied.remove(&id).then(|| collection.extract(id, self.number));
             if let (Some(Some(mut extract)), Ok(contents)) = (extract, &mut snapshot.contents) {
                 extract.limited = self.retention.limited(extract.id());

@@ -20,11 +20,11 @@ impl EventLoop {
         let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
         for session in sessions {
             let Some(active) = self.active.get_mut(&session) else { continue };
-            active.recording.alert(name);
             active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid: peer.pid });
             if !active.recording.config().may_trigger(peer.uid) {
                 continue;
             }
+            active.recording.alert(name);
             for reaction in active.alerts.triggers.alert(name, now) {
                 self.react(session, reaction);
             }

@@ -4,6 +4,7 @@
 mod tests;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::rate::Rate;
 use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
 use crate::foreign::{Closer, ForeignSocket};
-use crate::machine::{Registration, Violation};
+use crate::machine::{Registration, SessionNumber, Violation};
 
 /// Packets that are read in one turn.
 const PACKETS_PER_TURN: usize = 64;
@@ -59,6 +60,8 @@ pub(crate) struct Connection {
     /// The process, to detect its end.
     pub(crate) process: Option<OwnedFd>,
     pub(crate) packets: Option<ForeignSocket>,
+    /// The sessions that await the end of its process, of those that its packets were for.
+    pub(crate) end_awaited_by: BTreeSet<SessionNumber>,
     /// The buffer and packet socket that are not sent to the provider yet.
     pub(crate) handles: Option<Handles>,
     /// Its buffer in the session.
@@ -139,6 +142,7 @@ impl Connection {
             requested: false,
             unsolicited: 0,
             undecodable: 0,
+            end_awaited_by: BTreeSet::new(),
             packet_rate: Rate::new(Instant::now()),
         })
     }

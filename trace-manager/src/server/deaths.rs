@@ -3,6 +3,7 @@
 //! The connection of a program ends before its process has an exit status. A program that goes on
 //! without a connection has not died.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -34,7 +35,7 @@ pub(super) struct EndingProcess {
     process: OwnedFd,
     peer: PeerCredentials,
     /// The sessions that recorded it and have the condition.
-    sessions: Vec<SessionNumber>,
+    sessions: BTreeSet<SessionNumber>,
     deadline: Instant,
 }
 
@@ -42,19 +43,29 @@ impl EventLoop {
     /// Waits for the end of the process of a connection that ends now, if a session that records it
     /// has a trigger for deaths.
     pub(super) fn expect_end(&mut self, id: ProviderId) {
-        let awaits = |session: &SessionNumber| {
-            self.active.get(session).is_some_and(|it| it.recording.config().awaits_deaths())
-        };
-        let sessions: Vec<_> = self.triggered_by(id).into_iter().filter(awaits).collect();
-        let Some(connection) = self.connections.get_mut(&id).filter(|_| !sessions.is_empty())
-        else {
+        self.note_packets_end(id);
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let sessions = std::mem::take(&mut connection.end_awaited_by);
+        if sessions.is_empty() {
             return;
-        };
+        }
         let (peer, deadline) = (connection.peer, Instant::now() + PATIENCE);
         if let Some(process) = connection.process.take() {
             self.forget_oldest_end(peer.uid);
             let ending = EndingProcess { process, peer, sessions, deadline };
             self.ending_processes.insert(id, ending);
+        }
+    }
+
+    /// Notes the sessions that await the end of a program. If it dies, its packets end before its
+    /// connection, and then it belongs to no session.
+    pub(super) fn note_packets_end(&mut self, id: ProviderId) {
+        let awaits = |session: &SessionNumber| {
+            self.active.get(session).is_some_and(|it| it.recording.config().awaits_deaths())
+        };
+        let sessions: BTreeSet<_> = self.triggered_by(id).into_iter().filter(awaits).collect();
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.end_awaited_by.extend(sessions);
         }
     }
 

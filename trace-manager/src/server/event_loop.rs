@@ -357,8 +357,10 @@ impl EventLoop {
     }
 
     pub(super) fn provider_event(&mut self, id: ProviderId, event: TraceeEvent) {
-        if event == TraceeEvent::Packet(Packet::Stopped) {
-            self.note_stop(id);
+        match event {
+            TraceeEvent::Packet(Packet::Stopped) => self.note_stop(id),
+            TraceeEvent::PacketsClosed => self.note_packets_end(id),
+            _ => {}
         }
         self.dispatch(Input::Provider(id, event));
     }
