@@ -17,6 +17,7 @@ use trace_format::Reader;
 use crate::args::Format;
 use crate::cli::ConvertArgs;
 use crate::commands::query;
+use crate::compression::Compression;
 use crate::damage;
 use crate::input::{Input, InputKind};
 use crate::message::{counted, describe, HINT};
@@ -92,6 +93,11 @@ fn tables(args: &ConvertArgs) -> Result<u8> {
              {HINT}they have all events; select rows with `trace query`",
             args.output.display()
         );
+    }
+    let is_plain = matches!(Compression::of(&args.output)?, Compression::None);
+    if args.output == Path::new("-") || !is_plain {
+        let name = args.output.display();
+        bail!("cannot write {name}: tables are a folder of files{HINT}use the name of a folder");
     }
     query::export(&args.input, &args.output, args.inputs.instr_map.as_deref())
 }

@@ -80,6 +80,11 @@ fn the_program_writes_tables_for_a_conversion() {
     let some = run(&place, &["convert", "app.fxt", "-n", "query", "-o", "app.parquet"]);
     assert_eq!((some.code, &*some.stdout), (1, ""));
     assert!(some.stderr.contains("hint: they have all events"), "{}", some.stderr);
+    for output in ["-", "app.parquet.gz"] {
+        let run = run(&place, &["convert", "app.fxt", "-o", output, "--to", "parquet"]);
+        assert_eq!((run.code, &*run.stdout), (1, ""));
+        assert!(run.stderr.contains("tables are a folder of files"), "{}", run.stderr);
+    }
 }
 
 #[test]

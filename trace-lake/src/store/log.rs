@@ -186,7 +186,13 @@ pub async fn commit(
         if is_created && number == 1 {
             refuse_replacement(store, &path, bytes).await?;
         }
-        let is_ours = is_created || read(store, number).await?.writer == writer;
+        let is_ours = is_created
+            || match read(store, number).await {
+                Ok(other) => other.writer == writer,
+                // Another writer was faster, and a cleaner has deleted its change.
+                Err(error) if error.is::<Missing>() => false,
+                Err(error) => return Err(error),
+            };
         if is_ours && is_included(store, number, &writer).await? {
             store.sync([path.to_string()]).await?;
             return Ok(Some(number));
