@@ -203,7 +203,7 @@ pub async fn commit(
 /// Returns whether a change that now exists is one of the store. It is not if other writers had
 /// created, replaced and deleted a change of this number before: no reader finds this one.
 async fn is_included(store: &Store, number: u64, writer: &str) -> Result<bool> {
-    let is_later_whole = |other: &u64| *other > number && other % WHOLE == 0;
+    let is_later_whole = |other: &u64| *other > number && other.is_multiple_of(WHOLE);
     match numbers(store).await?.into_iter().find(is_later_whole) {
         None => Ok(true),
         Some(whole) if whole == number - number % WHOLE + WHOLE => {
