@@ -81,6 +81,15 @@ fn alert_count(run: &Run, name: &str) -> u64 {
 }
 
 #[test]
+fn users_of_triggers_are_those_of_a_daemon() {
+    let refused = Recorded::of(&["--trigger", "slow", "--trigger-user", "all"], &["emit"]);
+    assert_eq!(refused.run.code(), 125, "{:?}", refused.run);
+    let hint = "--trigger-user requires --attach\nhint: ";
+    assert!(refused.run.stderr().contains(hint), "{:?}", refused.run);
+    assert!(!refused.path("out.fxt").exists());
+}
+
+#[test]
 fn alerts_without_a_trigger_are_only_listed() {
     for mode in MODES {
         let options = [

@@ -32,14 +32,14 @@ fn exit_code_of_zombie(pid: u32) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
 
     use rustix::event::{poll, PollFd, PollFlags};
 
     use super::*;
 
     fn shell(script: &str) -> Child {
-        Command::new("/bin/sh").args(["-c", script]).spawn().unwrap()
+        Command::new("/bin/sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap()
     }
 
     #[test]

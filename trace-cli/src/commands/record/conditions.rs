@@ -47,6 +47,9 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
             );
         }
     }
+    if !args.session.trigger_users.is_empty() && args.attach.is_none() {
+        bail!("--trigger-user requires --attach{HINT}a recording of a command heeds all programs");
+    }
     let is_part = |rule: &TriggerRule| rule.condition == Condition::Part;
     if args.session.triggers.iter().any(is_part) {
         check_part(args)?;
