@@ -354,7 +354,7 @@ fn parts_of_an_archive_become_logs() {
     let directory = tempfile::tempdir().unwrap();
     let archive = directory.path().join("app.fxt");
     let options = ["--rotate", "1M", "-b", "2M"];
-    let run = Run::of(&mut record(&options, &archive, &["call", "100000"]));
+    let run = Run::of(&mut record(&options, &archive, &["call", "500000"]));
     assert_eq!(run.code(), 0, "{run:?}");
     let (mut entries, mut dropped, mut parts) = (0, 0, 0);
     while directory.path().join(format!("app.{}.fxt", parts + 1)).exists() {
@@ -369,7 +369,7 @@ fn parts_of_an_archive_become_logs() {
         dropped += log.dropped;
     }
     assert!(parts > 1, "{run:?}");
-    assert!(entries <= 200_000 && entries + dropped >= 200_000, "{entries}, {dropped}");
+    assert!(entries <= 1_000_000 && entries + dropped >= 1_000_000, "{entries}, {dropped}");
 }
 
 /// A version that the option names, and the default one.

@@ -18,7 +18,6 @@ impl Recording {
         let (words, cleared) = self.clear_last(provider, words);
         let is_limited = self.retention.has(provider);
         let (mut kept, streamed) = self.select_last(provider, words, reported);
-        self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
         let now = closed.now.ticks(closed.identity.clock);
         let left = self.ends.remove(&provider).unwrap_or(now);
         self.recorded(id, provider, &kept.words, now);
@@ -61,8 +60,9 @@ impl Recording {
         records
     }
 
-    /// Selects the last records. They are not copied if the session gets all of them. Returns those
-    /// of live streams, too, if these have got the retained ones already.
+    /// Selects the last records, and evaluates conditions over them. They are not copied if the
+    /// session gets all of them. Returns those of live streams, too, if these have got the retained
+    /// ones already, as the conditions have.
     fn select_last(
         &mut self,
         provider: u32,
@@ -71,12 +71,14 @@ impl Recording {
     ) -> (Last, Option<Vec<u64>>) {
         let is_limited = self.retention.has(provider);
         if !self.selection.has(provider) && !is_limited {
+            self.conditions.records(provider, words.get(SECTION..).unwrap_or_default());
             return (Last { words, ..Last::default() }, None);
         }
         let words = self.spares.share(words);
         let records =
             Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
         let records = self.selection.select(&records);
+        self.conditions.records(provider, records.words());
         let is_streamed = is_limited && self.outputs.followers() > 0;
         let streamed = is_streamed.then(|| records.words.to_vec());
         self.expect_earlier(provider);
