@@ -82,7 +82,7 @@ fn alert_count(run: &Run, name: &str) -> u64 {
 
 #[test]
 fn users_of_triggers_are_those_of_a_daemon() {
-    let refused = Recorded::of(&["--trigger", "slow", "--trigger-user", "all"], &["emit"]);
+    let refused = Recorded::of(&["--trigger", "slow:stop", "--trigger-user", "all"], &["emit"]);
     assert_eq!(refused.run.code(), 125, "{:?}", refused.run);
     let hint = "--trigger-user requires --attach\nhint: ";
     assert!(refused.run.stderr().contains(hint), "{:?}", refused.run);

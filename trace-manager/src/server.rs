@@ -35,6 +35,7 @@ mod command;
 mod conditions;
 mod connection;
 mod deaths;
+mod ending;
 mod event_loop;
 mod excess;
 mod following;

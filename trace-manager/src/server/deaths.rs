@@ -4,14 +4,15 @@
 //! without a connection has not died.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use trace_protocol::socket::{exit_status, PeerCredentials};
+use trace_protocol::socket::exit_status;
 
+use super::ending::EndingProcess;
 use super::state::EventLoop;
 use crate::machine::{ProviderId, SessionNumber};
 use crate::recording::Recording;
@@ -28,16 +29,6 @@ const PANIC: i32 = 101;
 
 /// The signals by which users and service managers end a program.
 const ORDERLY: [Signal; 3] = [Signal::Hup, Signal::Int, Signal::Term];
-
-/// A process whose connection has ended.
-#[derive(Debug)]
-pub(super) struct EndingProcess {
-    process: OwnedFd,
-    peer: PeerCredentials,
-    /// The sessions that recorded it and have the condition.
-    sessions: BTreeSet<SessionNumber>,
-    deadline: Instant,
-}
 
 impl EventLoop {
     /// Waits for the end of the process of a connection that ends now, if a session that records it

@@ -14,7 +14,7 @@ use super::admission::Admission;
 use super::categories_query::CategoriesQuery;
 use super::command::Inbox;
 use super::connection::Connection;
-use super::deaths::EndingProcess;
+use super::ending::EndingProcess;
 use super::source::Source;
 use crate::collection::Collection;
 use crate::foreign::Closer;
