@@ -1,5 +1,6 @@
 //! Faults in a daemon, which has to continue.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -197,7 +198,15 @@ pub(crate) fn problem_of_archives(
     if !is_complete && (is_harmless || !is_reported(summary)) {
         return Some(format!("no events: {summary:?}"));
     }
-    let missing = missing(providers());
+    let missing = match is_harmless {
+        true => missing(providers()),
+        // A program that a fault disconnects registers again, as another provider.
+        false => {
+            let ids: BTreeSet<u32> = providers().map(|it| it.id).collect();
+            let of = |id: u32| providers().filter(move |it| it.id == id);
+            ids.into_iter().map(|id| missing(of(id))).sum()
+        }
+    };
     (missing != 0).then(|| format!("{missing} events are missing: {summary:?}"))
 }
 
