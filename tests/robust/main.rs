@@ -48,7 +48,7 @@ mod watched;
 mod xray_logs;
 
 /// If this variable is set, tests fail that would be skipped because this machine lacks root or a
-/// tool: `.ci/run` sets it, as its root has them all.
+/// tool: `.ci/run` sets it where it has them all.
 const REQUIRED: &str = "TRACE_ROBUST_REQUIRED";
 
 /// Reports that a test, or a part of it, is skipped because this machine lacks something.

@@ -309,7 +309,7 @@ mod tests {
     use std::io::Read;
 
     use super::*;
-    use crate::service::worker::tests::{start_threads, tracer_of};
+    use crate::service::worker::tests::{start_threads, tracer_of, CONFIG};
     use crate::step::refuse;
 
     #[test]
@@ -317,17 +317,9 @@ mod tests {
         let (mut child, mut output, threads) = start_threads();
         let settings = Settings { engine: Engine::Block, clock: || 0, ..Settings::default() };
         let mut backend = StepBackend::new(settings);
-        let config = BufferConfig {
-            num_chunks: 1,
-            chunk_order: 0,
-            is_circular: true,
-            ctl: ctl::DEFAULT,
-            address_space_match: 0,
-            address_ranges: [(0, 0); 2],
-        };
         let buffers = [0, 1].map(BufferDescriptor);
         for (buffer, thread) in buffers.into_iter().zip(&threads) {
-            backend.allocate(buffer, &config).unwrap();
+            backend.allocate(buffer, &CONFIG).unwrap();
             backend.assign(buffer, ThreadKoid(u64::from(*thread))).unwrap();
         }
         backend.start().unwrap();

@@ -246,7 +246,7 @@ pub(super) mod tests {
     use crate::pt::Writer;
     use crate::step::Engine;
 
-    const CONFIG: BufferConfig = BufferConfig {
+    pub(crate) const CONFIG: BufferConfig = BufferConfig {
         num_chunks: 1,
         chunk_order: 0,
         is_circular: true,
