@@ -1,12 +1,14 @@
 //! What is patched: sleds are on while the category is recorded.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use trace_runtime::foreign::add_missed_calls;
-use trace_runtime::trace_instant;
+use trace_runtime::foreign::{add_missed_calls, add_missed_object};
+use trace_runtime::{trace_category_enabled, trace_instant};
 
 use crate::files::{self, FileId};
 use crate::functions::{self, Functions};
@@ -36,6 +38,8 @@ struct Control {
     patched: Patched,
     /// The calls of the session that were not recorded.
     missed: u64,
+    /// The objects of which the session has a report that their sleds are not patched.
+    reported: BTreeSet<PathBuf>,
 }
 
 /// An object, and what is known of its file.
@@ -56,6 +60,8 @@ enum Sleds {
     /// Its functions have no stubs yet.
     New(Functions),
     Ready(Patcher),
+    /// They cannot be patched, for this reason.
+    Refused(io::Error),
 }
 
 fn control() -> MutexGuard<'static, Option<Control>> {
@@ -143,6 +149,7 @@ impl Control {
             is_recording: false,
             patched: Patched::NONE,
             missed: 0,
+            reported: BTreeSet::new(),
         }
     }
 
@@ -154,6 +161,13 @@ impl Control {
         (self.missed, _) = (0, thread::take_missed());
         thread::make_states();
         own::set_session(self.session);
+        self.reported.clear();
+        self.find_objects();
+        for loaded in &self.objects {
+            if let Sleds::Refused(error) = &loaded.sleds {
+                report_once(&mut self.reported, &loaded.object, error);
+            }
+        }
         self.update();
     }
 
@@ -222,13 +236,16 @@ impl Control {
 
     fn read(&mut self, object: Object, file: Option<FileId>) -> Loaded {
         let content = files::read(&object.path);
-        let functions = content
-            .bytes
-            .and_then(|bytes| functions::read(&bytes, &self.selection, &mut self.sites));
-        let sleds = match functions {
-            None => Sleds::None,
-            Some(functions) if functions.list.is_empty() => Sleds::Unselected,
-            Some(functions) => Sleds::New(functions),
+        let functions =
+            content.bytes.map(|bytes| functions::read(&bytes, &self.selection, &mut self.sites));
+        let sleds = match functions.unwrap_or(Ok(None)) {
+            Ok(None) => Sleds::None,
+            Ok(Some(functions)) if functions.list.is_empty() => Sleds::Unselected,
+            Ok(Some(functions)) => Sleds::New(functions),
+            Err(error) => {
+                report_once(&mut self.reported, &object, &error);
+                Sleds::Refused(error)
+            }
         };
         Loaded { object, file, loads_libraries: content.loads_libraries, sleds }
     }
@@ -239,10 +256,14 @@ impl Control {
                 continue;
             }
             if let Sleds::New(functions) = std::mem::replace(&mut loaded.sleds, Sleds::Unselected) {
-                match Patcher::new(loaded.object.clone(), functions, &mut self.stubs) {
-                    Ok(patcher) => loaded.sleds = Sleds::Ready(patcher),
-                    Err(error) => report(&loaded.object.path.to_string_lossy(), &error),
-                }
+                loaded.sleds = match Patcher::new(loaded.object.clone(), functions, &mut self.stubs)
+                {
+                    Ok(patcher) => Sleds::Ready(patcher),
+                    Err(error) => {
+                        report_once(&mut self.reported, &loaded.object, &error);
+                        Sleds::Refused(error)
+                    }
+                };
             }
         }
     }
@@ -255,7 +276,7 @@ impl Control {
             objects::with_loaded(|loaded| {
                 for patcher in patchers.iter_mut().filter(|patcher| patcher.is_among(loaded)) {
                     if let Err(error) = patcher.patch(on) {
-                        report(&patcher.object().path.to_string_lossy(), &error);
+                        report_once(&mut self.reported, patcher.object(), &error);
                     }
                 }
             });
@@ -292,7 +313,18 @@ impl Loaded {
     }
 }
 
-/// Reports in the trace why sleds are not patched.
+/// Reports why the sleds of an object are not patched, if the session has no report of it.
+fn report_once(reported: &mut BTreeSet<PathBuf>, object: &Object, error: &io::Error) {
+    if reported.insert(object.path.clone()) {
+        report(&object.path.to_string_lossy(), error);
+    }
+}
+
+/// Reports in the trace why sleds are not patched, if calls are to be recorded.
 pub(crate) fn report(path: &str, error: &io::Error) {
+    if !trace_category_enabled!("xray") {
+        return;
+    }
+    add_missed_object();
     trace_instant!("xray", "cannot patch sleds", "object" => path, "reason" => error.to_string());
 }

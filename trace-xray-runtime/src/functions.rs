@@ -3,6 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::io;
 use std::ops::Range;
 
 use object::{Object as _, ObjectSection, ObjectSymbol, SymbolKind};
@@ -10,6 +11,7 @@ use trace_runtime::foreign::Site;
 use trace_xray::layout::SLED_SECTION;
 use trace_xray::map::Map;
 
+use crate::names;
 use crate::objects::Object;
 use crate::selection::Selection;
 use crate::sites::Sites;
@@ -24,6 +26,8 @@ pub(crate) struct Functions {
     /// The code of all, by its addresses in the file: each up to the next function.
     pub(crate) code: Vec<Range<u64>>,
     pub(crate) section: Section,
+    /// Whether the object has LLVM's runtime, which patches the same sleds.
+    pub(crate) has_runtime: bool,
 }
 
 /// A selected function.
@@ -43,16 +47,41 @@ pub(crate) struct Section {
     sum: u64,
 }
 
+/// The function of LLVM's runtime that patches sleds.
+const PATCHES: &[u8] = b"__xray_patch";
+
 /// Bytes of an entry of the section, and the place of its version.
 const ENTRY: usize = 32;
 const VERSION: usize = 18;
 
 /// Returns the selected functions of a program or shared library, or `None` if it has no sleds.
-pub(crate) fn read(bytes: &[u8], selection: &Selection, sites: &mut Sites) -> Option<Functions> {
-    let map = Map::parse(bytes).ok()?;
-    let file = object::File::parse(bytes).ok()?;
-    let section = Section::of(&file)?;
-    Some(Functions { list: select(&map, selection, sites), code: code(&map, &file), section })
+///
+/// # Errors
+///
+/// It has sleds, but their map is damaged.
+pub(crate) fn read(
+    bytes: &[u8],
+    selection: &Selection,
+    sites: &mut Sites,
+) -> io::Result<Option<Functions>> {
+    let Ok(file) = object::File::parse(bytes) else { return Ok(None) };
+    if file.section_by_name(SLED_SECTION).is_none_or(|section| section.size() == 0) {
+        return Ok(None);
+    }
+    let map = Map::parse(bytes).map_err(|error| damaged(&error.to_string()))?;
+    let section = Section::of(&file).ok_or_else(|| damaged("the section has no valid address"))?;
+    let list = select(&map, selection, sites);
+    let (code, has_runtime) = (code(&map, &file), has_runtime(&file));
+    Ok(Some(Functions { list, code, section, has_runtime }))
+}
+
+fn damaged(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the map of sleds is damaged: {reason}"))
+}
+
+fn has_runtime(file: &object::File<'_>) -> bool {
+    let mut symbols = file.symbols().chain(file.dynamic_symbols());
+    symbols.any(|it| it.is_definition() && it.name_bytes().is_ok_and(|name| name == PATCHES))
 }
 
 impl Section {
@@ -90,7 +119,7 @@ fn select(map: &Map, selection: &Selection, sites: &mut Sites) -> Vec<Function> 
         let start = function.address;
         let name = function.name().unwrap_or_else(|| format!("{start:#x}"));
         let sleds = sleds.remove(&id)?;
-        let is_selected = selection.contains(&name);
+        let is_selected = selection.contains(&name) && !names::is_own(&name);
         let has_argument = sleds.iter().any(|(_, kind)| *kind == Kind::ArgumentEntry);
         is_selected.then(|| Function { site: sites.of(&name, has_argument), sleds })
     });
@@ -132,6 +161,35 @@ mod tests {
         let mut entry = [0; ENTRY];
         (entry[0], entry[16], entry[VERSION]) = (address, kind, version);
         entry
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<Option<Functions>> {
+        super::read(bytes, &Selection::parse("*"), &mut Sites::default())
+    }
+
+    #[test]
+    fn a_damaged_map_is_an_error() {
+        let file = trace_xray::map::write(&["first", "second"], None).unwrap();
+        assert_eq!(read(&file).unwrap().unwrap().code.len(), 2);
+        let mut kind = file.clone();
+        let at = kind.windows(3).position(|bytes| bytes == [0, 1, 2]).unwrap();
+        kind[at] = 9;
+        let mut size = file.clone();
+        let at = size.windows(8).rposition(|bytes| bytes == 64u64.to_le_bytes()).unwrap();
+        size[at] = 63;
+        for (file, reason) in [
+            (kind, "sled 0 has unknown kind 9"),
+            (size, "section xray_instr_map: 63 bytes are no multiple of 32"),
+        ] {
+            let error = read(&file).unwrap_err().to_string();
+            assert_eq!(error, format!("the map of sleds is damaged: {reason}"));
+        }
+    }
+
+    #[test]
+    fn objects_without_sleds_have_no_functions() {
+        let empty = trace_xray::map::write::<&str>(&[], None).unwrap();
+        assert!(read(&empty).unwrap().is_none() && read(b"text").unwrap().is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `start`, `life` | start of the library in a program, and its end |
-//! | `settings`, `selection` | the environment, and the choice of functions by name |
+//! | `settings`, `selection`, `names` | the environment, and the choice of functions by name |
 //! | `restriction`, `sandbox`, `interpose` | programs that restrict their system calls, and how that is noticed |
 //! | `objects`, `files`, `functions`, `sites` | the program and its shared libraries, their functions with sleds, a trace point for each |
 //! | `sled`, `text`, `patch` | machine code of sleds, access to program text, patching of an object |
@@ -28,6 +28,7 @@ mod handler;
 #[allow(unsafe_code)]
 mod interpose;
 mod life;
+mod names;
 #[allow(unsafe_code)]
 mod objects;
 #[allow(unsafe_code)]

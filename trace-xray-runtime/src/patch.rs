@@ -48,6 +48,8 @@ impl Patched {
     }
 }
 
+const OTHER_RUNTIME: &str = "it has LLVM's runtime: link it with -fno-xray-link-deps";
+
 /// A sled in memory.
 #[derive(Clone, Copy, Debug)]
 struct Sled {
@@ -60,8 +62,11 @@ impl Patcher {
     /// Makes stubs for the functions of a loaded object.
     ///
     /// # Errors
-    /// There is no memory near it.
+    /// There is no memory near it, or it has LLVM's runtime: two may not patch the same sleds.
     pub(crate) fn new(object: Object, functions: Functions, stubs: &mut Stubs) -> io::Result<Self> {
+        if functions.has_runtime {
+            return Err(io::Error::other(OTHER_RUNTIME));
+        }
         let width = width_of(&object, &functions.code).supported();
         let Functions { list: functions, section, .. } = functions;
         let sites: Vec<_> = functions.iter().map(|function| function.site).collect();

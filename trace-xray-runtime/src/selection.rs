@@ -1,6 +1,9 @@
 //! The choice of functions by name.
 
-/// Patterns of names. A name is selected if a pattern matches it and no pattern with `-` does.
+use crate::names;
+
+/// Patterns of names. A name is selected if a pattern matches it, or its [path](names::path), and
+/// no pattern with `-` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     included: Vec<String>,
@@ -22,9 +25,10 @@ impl Selection {
     }
 
     pub(crate) fn contains(&self, name: &str) -> bool {
-        let is_included =
-            self.included.is_empty() || self.included.iter().any(|pattern| matches(pattern, name));
-        is_included && !self.excluded.iter().any(|pattern| matches(pattern, name))
+        let path = names::path(name);
+        let is_named = |pattern: &String| matches(pattern, name) || matches(pattern, &path);
+        let is_included = self.included.is_empty() || self.included.iter().any(is_named);
+        is_included && !self.excluded.iter().any(is_named)
     }
 }
 
@@ -120,6 +124,24 @@ mod tests {
         let all_but = Selection::parse("-app::*");
         assert!(all_but.contains("std::x") && !all_but.contains("app::main"));
         assert!(Selection::parse("").contains("x"));
+    }
+
+    #[test]
+    fn methods_are_selected_by_the_path_of_their_type() {
+        let selection = Selection::parse("app::*,-*::fmt,-app::B::*");
+        for (name, expected) in [
+            ("<app::A>::new", true),
+            ("<app::A as app::Go>::go", true),
+            ("<u8 as app::Go>::go", true),
+            ("<app::A as core::fmt::Debug>::fmt", false),
+            ("<app::B>::new", false),
+            ("core::mem::drop::<app::A>", false),
+            ("<alloc::vec::Vec<app::A>>::push", false),
+        ] {
+            assert_eq!(selection.contains(name), expected, "{name}");
+        }
+        assert!(Selection::parse("app::A::new").contains("<app::A>::new"));
+        assert!(Selection::parse("<app::A>::*").contains("<app::A>::new"));
     }
 
     #[test]

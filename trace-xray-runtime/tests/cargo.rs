@@ -110,6 +110,21 @@ fn output_is_in_the_target_directory_of_the_manifest() {
     assert_eq!(functions(path, "set/xray+app/debug/app"), ["app::sum"]);
 }
 
+/// Functions are selected by the names of their symbols.
+#[test]
+fn a_profile_that_strips_programs_keeps_the_names_of_functions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write_packages(path);
+    let manifest = path.join("app/Cargo.toml");
+    let packages = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, format!("{packages}[profile.release]\nstrip = true\n")).unwrap();
+    cargo_trace_xray(path, &["build", "--release"]);
+    assert_eq!(functions(path, "xray/release/app"), ["app::sum"]);
+    cargo_trace_xray(path, &["build", "--release", "--stable"]);
+    assert_eq!(functions(path, "xray.stable/release/app"), ["app::sum"]);
+}
+
 /// Cargo compiles the libraries of build scripts without optimization, and with link-time
 /// optimization it has the compiler write LLVM's bitcode in place of code.
 #[test]

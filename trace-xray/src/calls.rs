@@ -88,8 +88,14 @@ impl Default for Limits {
     }
 }
 
-/// The process, if it is known, and the thread.
-type ThreadKey = (Option<i32>, i32);
+/// The number of the log, the process, if it is known, and the thread.
+pub(crate) type ThreadKey = (u32, Option<i32>, i32);
+
+/// Returns the thread of a record.
+#[inline]
+pub(crate) fn thread_of(item: &Item<'_>) -> ThreadKey {
+    (item.buffer.log, item.buffer.process, item.buffer.thread)
+}
 
 /// The open calls of all threads.
 #[derive(Debug, Default)]
@@ -112,7 +118,7 @@ impl CallStacks {
     #[inline]
     pub fn step(&mut self, item: &Item<'_>) -> Option<Step<'_>> {
         let Record::Function(function) = item.record else { return None };
-        let thread = (item.buffer.process, item.buffer.thread);
+        let thread = thread_of(item);
         if self.stacks.get(self.last).is_none_or(|(last, _)| *last != thread) {
             match self.place(thread) {
                 Some(place) => self.last = place,
@@ -138,8 +144,9 @@ impl CallStacks {
     }
 
     /// Returns the stacks with their processes and threads, in the order of their first records.
+    /// Each log of a file has threads of its own.
     pub fn threads(&mut self) -> impl Iterator<Item = (Option<i32>, i32, &mut CallStack)> {
-        self.stacks.iter_mut().map(|((process, thread), stack)| (*process, *thread, stack))
+        self.stacks.iter_mut().map(|((_, process, thread), stack)| (*process, *thread, stack))
     }
 }
 
@@ -164,8 +171,8 @@ impl CallStacks {
 pub struct CallStack {
     open: Open,
     limit: usize,
-    /// Open calls that are not in `open` because of the limit.
-    beyond: u64,
+    /// The number of open calls of each function that are not in `open` because of the limit.
+    beyond: HashMap<FunctionId, u64>,
     /// The time of the last record.
     last: u64,
 }
@@ -189,7 +196,7 @@ impl CallStack {
     /// Starts with a limit other than the default one.
     #[must_use]
     pub fn with_limit(depth: usize) -> Self {
-        Self { open: Open::default(), limit: depth, beyond: 0, last: 0 }
+        Self { open: Open::default(), limit: depth, beyond: HashMap::new(), last: 0 }
     }
 
     /// Returns the open calls, the outermost one first.
@@ -212,7 +219,7 @@ impl CallStack {
 
     /// Closes all open calls, at the time of the last record.
     pub fn finish(&mut self) -> Ended<'_> {
-        self.beyond = 0;
+        self.beyond.clear();
         Ended {
             base: 0,
             left: self.last,
@@ -225,7 +232,7 @@ impl CallStack {
     fn enter(&mut self, tsc: u64, function: FunctionId) -> Step<'_> {
         let depth = self.open.frames().len();
         if depth >= self.limit {
-            self.beyond += 1;
+            *self.beyond.entry(function).or_default() += 1;
             return Step::OverLimit;
         }
         self.open.push(Frame { function, entered: tsc });
@@ -233,13 +240,26 @@ impl CallStack {
     }
 
     fn leave(&mut self, tsc: u64, function: FunctionId, end: End) -> Step<'_> {
-        if self.beyond > 0 {
-            self.beyond -= 1;
+        if !self.beyond.is_empty() && self.leave_beyond(function) {
             return Step::OverLimit;
         }
         let Some(base) = self.open.find(function) else { return Step::NoEntry };
+        // Calls beyond the limit are within all others.
+        self.beyond.clear();
         let frames = self.open.drain(base);
         Step::Left(Ended { base, left: tsc, end, inner: End::Missing, frames })
+    }
+
+    /// Removes a call beyond the limit; returns whether the function has one. Their order is not
+    /// known: those within it stay until a call within the limit ends.
+    #[cold]
+    fn leave_beyond(&mut self, function: FunctionId) -> bool {
+        let Some(calls) = self.beyond.get_mut(&function) else { return false };
+        *calls -= 1;
+        if *calls == 0 {
+            self.beyond.remove(&function);
+        }
+        true
     }
 }
 

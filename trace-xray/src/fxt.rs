@@ -26,6 +26,7 @@ mod export;
 mod input;
 mod marks;
 mod merge;
+mod monotonic;
 mod parts;
 mod payload;
 mod payloads;

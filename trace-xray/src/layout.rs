@@ -73,6 +73,8 @@ pub mod header {
         pub type ConstantTsc = Field<0, 0>;
         /// Whether the counter ticks while the CPU sleeps.
         pub type NonstopTsc = Field<1, 1>;
+        /// 0.
+        pub type Reserved = Field<2, 31>;
     }
 
     /// The flags of a big-endian log.
@@ -82,6 +84,8 @@ pub mod header {
         pub type ConstantTsc = Field<31, 31>;
         /// Whether the counter ticks while the CPU sleeps.
         pub type NonstopTsc = Field<30, 30>;
+        /// 0.
+        pub type Reserved = Field<0, 29>;
     }
 }
 

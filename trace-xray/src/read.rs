@@ -13,12 +13,14 @@
 //! | a record reaches beyond its thread buffer: [`ReadError::Overrun`] | next thread buffer |
 //! | a record is at a wrong place in the start of a thread buffer: [`ReadError::Unexpected`] | next thread buffer |
 //! | a record is at a wrong place after the start: [`ReadError::Unexpected`] | next record |
+//! | a function record is of function 0: [`ReadError::NoFunction`] | next record |
 //! | a thread buffer ends before its first CPU record: [`ReadError::NoStart`] | next thread buffer |
 //! | a thread buffer has zeros in place of records: [`ReadError::Zeros`] | next thread buffer |
 //! | a thread buffer of version 1 has no end: [`ReadError::NoEndOfBuffer`] | next thread buffer |
 //! | another thread buffer begins in one: [`ReadError::WrongExtents`] | that thread buffer |
 //! | a payload is beyond the limit: [`ReadError::PayloadTooLarge`] | next record |
 //! | the bytes between thread buffers are unknown: [`ReadError::NotABuffer`] | next thread buffer that is found |
+//! | the padding of version 1 is cut off: [`ReadError::PaddingTruncated`] | the end |
 //! | the log ends within a thread buffer: [`ReadError::Truncated`] | the end |
 //! | reading fails: [`ReadError::Io`] | the end |
 //!

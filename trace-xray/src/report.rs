@@ -7,10 +7,11 @@
 mod account;
 mod calls;
 mod graph;
+mod recursion;
 mod stacks;
 
 pub use account::{Account, Field, Row};
-pub use calls::{Calls, Counts};
+pub use calls::{Calls, Counts, Options};
 pub use graph::{Graph, Label};
 pub use stacks::{text as stacks_text, Stack, Stacks};
 

@@ -128,6 +128,60 @@ fn calls_beyond_the_limit_are_ignored() {
     assert_eq!(exits, [true, true, false, false]);
 }
 
+/// An exception leaves all calls beyond the limit.
+#[test]
+fn unwinding_from_beyond_the_limit() {
+    let mut stack = CallStack::with_limit(2);
+    let mut calls = Vec::new();
+    let mut step = |action, function| {
+        let record = FunctionRecord { action, function: id(function), delta: 0 };
+        match stack.step(1, record) {
+            Step::Left(ended) => calls.extend(ended.map(|call| call.function.number())),
+            Step::OverLimit => return 1,
+            _ => {}
+        }
+        0
+    };
+    step(ENTRY, 1);
+    step(ENTRY, 2);
+    let over_limit: u64 = (0..100).map(|number| step(ENTRY, 3 + number % 2)).sum();
+    assert_eq!(over_limit, 100);
+    assert_eq!([step(EXIT, 9), step(EXIT, 3), step(EXIT, 2)], [0, 1, 0]);
+    for _ in 0..10 {
+        step(ENTRY, 4);
+        step(EXIT, 4);
+    }
+    step(EXIT, 1);
+    assert_eq!(calls, [&[2][..], &[4; 10], &[1]].concat());
+}
+
+/// Two logs in one file may have a thread of the same id.
+#[test]
+fn logs_have_threads_of_their_own() {
+    let mut log = Made::new(Format::little(Version::V1), 0);
+    for action in [ENTRY, EXIT] {
+        let mut other = Made::new(Format::little(Version::V1), 0);
+        other.buffer(|log| {
+            log.start(0, 8);
+            log.function(action, 1, 1);
+        });
+        match action {
+            ENTRY => log.extend_buffers(&other),
+            _ => log.extend(&other),
+        }
+    }
+    let (mut stacks, mut reader) = (CallStacks::default(), Reader::new(&log.bytes[..]));
+    let mut without = 0;
+    while let Some(item) = reader.next().unwrap() {
+        match stacks.step(&item) {
+            Some(Step::NoEntry) => without += 1,
+            Some(Step::Left(_)) => panic!("a call ends in another log"),
+            _ => {}
+        }
+    }
+    assert_eq!((without, stacks.threads().count()), (1, 2));
+}
+
 /// A thread's calls continue in its next thread buffer.
 #[test]
 fn threads_have_stacks_of_their_own() {

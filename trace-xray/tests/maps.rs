@@ -226,6 +226,21 @@ fn cut_files_are_errors_or_maps() {
     }
 }
 
+/// A file of debug information has the size of the section only.
+#[test]
+fn maps_without_content_are_errors() {
+    let mut file = names_of_two();
+    let start = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
+    let is_map =
+        |header: &[u8]| header[4..8] == [1, 0, 0, 0] && header[32..40] == 64u64.to_le_bytes();
+    let at = (start..file.len()).step_by(64).find(|at| is_map(&file[*at..])).unwrap();
+    file[at + 4] = 8;
+    assert_eq!(Map::parse(&file), Err(MapError::NoContent));
+    for yaml in ["[]", "--- []\n...\n"] {
+        assert_eq!(Map::parse(yaml.as_bytes()), Err(MapError::NoFunctions), "{yaml}");
+    }
+}
+
 proptest! {
     #[test]
     fn written_maps_are_read(

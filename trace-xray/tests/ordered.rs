@@ -99,7 +99,40 @@ fn several_logs_in_one_file() {
     assert_eq!(errors, [""; 0]);
     let functions: Vec<_> = found.iter().filter(|item| item.record.kind().is_none()).collect();
     assert_eq!(functions.len(), 8);
-    assert!(functions.is_sorted_by_key(|item| item.tsc));
+    // Each log has a clock of its own.
+    assert!(functions.is_sorted_by_key(|item| item.offset));
+}
+
+/// The same header may start several logs.
+#[test]
+fn logs_are_read_one_after_the_other() {
+    let format = Format::little(Version::V5);
+    let mut log = Made::new(format, 512);
+    for starts in [[5000, 4000], [2000, 1000]] {
+        let mut other = Made::new(format, 512);
+        for tsc in starts {
+            other.extend_buffers(&one(format, tsc, 8, Action::Entry));
+        }
+        log.extend(&other);
+    }
+    let mut reader = Ordered::new(Cursor::new(&log.bytes[..])).unwrap();
+    let mut found = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if item.record.kind().is_none() {
+            found.push((item.buffer.log, item.tsc()));
+        }
+    }
+    // The first log has no thread buffers.
+    assert_eq!(found, [(2, 4005), (2, 5005), (3, 1005), (3, 2005)]);
+}
+
+#[test]
+fn padding_that_is_cut_off_is_reported() {
+    let mut log = one(Format::little(Version::V1), 1000, 8, Action::Entry);
+    log.raw(&[0; 20]);
+    let (found, errors) = read(&log.bytes);
+    assert_eq!((found.len(), errors.len()), (log.records.len(), 1));
+    assert!(errors[0].starts_with("PaddingTruncated"), "{errors:?}");
 }
 
 #[test]

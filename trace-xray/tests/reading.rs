@@ -6,7 +6,9 @@ use common::{header, items, Made};
 use trace_xray::layout::{Action, ByteOrder, MetadataKind, Version};
 use trace_xray::read::{DecodeError, Limits, ReadError};
 use trace_xray::write::encode;
-use trace_xray::{CustomEvent, EventTime, Format, Record, TypedEvent, WallClock};
+use trace_xray::{
+    CustomEvent, EventTime, Format, FunctionId, FunctionRecord, Record, TypedEvent, WallClock,
+};
 
 /// A log with every kind of record that the version has.
 fn everything(format: Format) -> Made {
@@ -127,6 +129,60 @@ fn padding_behind_the_end_of_buffer() {
             assert_eq!(found.len(), 4 * one.records.len(), "{garbage:#x}");
         }
     }
+}
+
+/// The log is cut off, or has another thread buffer before the end of the padding.
+#[test]
+fn padding_that_is_not_complete_is_an_error() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let one = everything(Format { version: Version::V1, order });
+        let padded = |size: usize| [&one.bytes[..], &vec![0x5a; size]].concat();
+        let two = [&one.bytes[..], &[0; 16], &one.bytes[32..]].concat();
+        for log in [padded(1), padded(500), two] {
+            let (offset, found) = (one.bytes.len(), log.len() - one.bytes.len());
+            let expected = 1024 - (offset - 32);
+            for size in [1, 100, 4096] {
+                let (items, errors) = items(&log, size);
+                assert_eq!(items.len(), one.records.len());
+                let error = format!(
+                    "PaddingTruncated {{ offset: {offset}, expected: {expected}, found: {found} }}"
+                );
+                assert_eq!(errors, [error], "{order:?}");
+            }
+        }
+        let whole = padded(1024 - (one.bytes.len() - 32));
+        assert_eq!(items(&whole, 100).1, [""; 0], "{order:?}");
+    }
+}
+
+/// The ids of functions start at 1.
+#[test]
+fn function_0_is_an_error() {
+    for format in all_formats() {
+        let mut log = Made::new(format, 1024);
+        log.buffer(|log| {
+            log.start(7, 8);
+            log.function(Action::Entry, 1, 5);
+            let mut record = encode::function(&function(1, 6), format.order);
+            // The id has the bits 4 to 31.
+            match format.order {
+                ByteOrder::Little => record[0] &= 0x0f,
+                ByteOrder::Big => record[3] &= 0xf0,
+            }
+            log.raw(&record);
+            log.function(Action::Exit, 1, 5);
+        });
+        let (found, errors) = items(&log.bytes, 100);
+        assert_eq!(found.iter().map(|item| item.record).collect::<Vec<_>>(), log.records);
+        let exit = found.iter().rfind(|item| item.record.kind().is_none()).unwrap();
+        assert_eq!(exit.tsc, 1016, "the time of the record counts");
+        let offset = exit.offset - 8;
+        assert_eq!(errors, [format!("NoFunction {{ offset: {offset} }}")], "{format:?}");
+    }
+}
+
+fn function(function: u32, delta: u32) -> FunctionRecord {
+    FunctionRecord { action: Action::Entry, function: FunctionId::new(function).unwrap(), delta }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use common::Made;
 use trace_xray::layout::{Action, Version};
 use trace_xray::map::{self, Map, Names};
 use trace_xray::read::Ordered;
-use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph, Label};
-use trace_xray::Format;
+use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph, Label, Options};
+use trace_xray::{Format, Record};
 
 /// `main` calls `work` twice, and the second time `work` calls itself and is unwound; then it is
 /// open on another thread.
@@ -58,6 +58,53 @@ funcid,count,min,median,90%ile,99%ile,max,sum,debug,function
 2,3,5.000000e-04,2.000000e-03,2.001000e-03,2.001000e-03,2.001000e-03,4.501000e-03,\"\",\"wo<rk>\"
 ";
     assert_eq!(account.csv(), expected);
+}
+
+/// The first log has 1 GHz, the second one 2 MHz.
+#[test]
+fn times_of_logs_with_other_rates() {
+    let mut all = Vec::new();
+    for (rate, ticks) in [(1_000_000_000, 1_000_000_000), (2_000_000, 4_000_000)] {
+        let mut log = Made::new(Format::little(Version::V5), 4096);
+        log.bytes[8..16].copy_from_slice(&u64::to_le_bytes(rate));
+        log.buffer(|log| {
+            log.start(7, 8);
+            log.function(Action::Entry, 1, 1);
+            log.function(Action::Exit, 1, ticks);
+        });
+        all.extend(log.bytes);
+    }
+    let calls = Calls::read(Ordered::new(Cursor::new(all)).unwrap(), |error| panic!("{error}"));
+    let account = Account::new(&calls.unwrap(), &mut names());
+    assert_eq!(account.rows()[0].count, 2);
+    let line = account.text().lines().last().unwrap().to_owned();
+    assert!(line.contains("[ 1.000000,") && line.contains(" 2.000000]  3.000000  main"), "{line}");
+}
+
+#[test]
+fn calls_during_which_time_goes_back_are_counted() {
+    let mut log = Made::new(Format::little(Version::V5), 4096);
+    log.buffer(|log| {
+        log.start(7, 8);
+        log.function(Action::Entry, 1, 1);
+        log.put(Record::TscWrap { tsc: 100 });
+        log.function(Action::Exit, 1, 1);
+    });
+    let calls =
+        Calls::read(Ordered::new(Cursor::new(log.bytes)).unwrap(), |error| panic!("{error}"));
+    let counts = calls.unwrap().counts();
+    assert_eq!(counts, Counts { backward: 1, ..Counts::default() });
+}
+
+/// `work` calls itself in the second call of it, and nothing else does.
+#[test]
+fn recursive_calls_only() {
+    let log = Ordered::new(Cursor::new(log())).unwrap();
+    let options = Options { recursive_only: true };
+    let calls = Calls::read_with(log, options, |error| panic!("{error}")).unwrap();
+    let account = Account::new(&calls, &mut names());
+    let rows: Vec<_> = account.rows().iter().map(|row| (&*row.name, row.count)).collect();
+    assert_eq!(rows, [("wo<rk>", 2)]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn patcher(path: &Path) -> Patcher {
     let object = objects::loaded().into_iter().find(|object| object.path == path).unwrap();
     let bytes = files::read(path).bytes.unwrap();
     let mut sites = Sites::default();
-    let functions = functions::read(&bytes, &Selection::parse("*"), &mut sites).unwrap();
+    let functions = functions::read(&bytes, &Selection::parse("*"), &mut sites).unwrap().unwrap();
     assert!(functions.list.len() >= 2);
     sites.register();
     let patcher = Patcher::new(object, functions, &mut Stubs::default()).unwrap();

@@ -64,8 +64,6 @@ pub struct Exported {
     pub too_long: u64,
     /// Ends without a begin, skipped, in all processes.
     pub unpaired: u64,
-    /// Calls that are nested too deep, skipped, in all processes.
-    pub too_deep: u64,
     /// Missing and unreadable data of the archive.
     pub damage: Damage,
 }
@@ -109,7 +107,6 @@ pub struct Archive {
     anchor: Anchor,
     too_long: u64,
     unpaired: u64,
-    too_deep: u64,
     /// Missing and unreadable data of the archive.
     pub damage: Damage,
 }
@@ -142,7 +139,6 @@ impl Archive {
             anchor: records.anchor,
             too_long: records.too_long,
             unpaired: records.unpaired,
-            too_deep: records.too_deep,
             damage,
         })
     }
@@ -190,9 +186,9 @@ impl Archive {
         let names = functions.names(&self.names);
         let map = map::write(&names, Some(&map_id.to_be_bytes())).map_err(ExportError::Map)?;
         let Counts { calls, open, cut, short, events } = counts;
-        let Self { too_long, unpaired, too_deep, .. } = *self;
+        let Self { too_long, unpaired, .. } = *self;
         let damage = Damage::default();
-        Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, too_deep, damage })
+        Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, damage })
     }
 
     /// Returns the threads of a log in the order of their starts.

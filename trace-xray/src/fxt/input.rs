@@ -3,7 +3,6 @@
 //! LLVM's runtime does not write thread buffers in the order of time, so the log is read twice. It
 //! waits in a temporary file.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek};
 
@@ -30,7 +29,7 @@ impl InputFormat for Fdr {
     }
 
     fn detects(&self, start: &[u8]) -> bool {
-        decode::header(start).is_ok()
+        decode::is_plausible(start)
     }
 
     fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
@@ -47,7 +46,7 @@ impl Fdr {
     pub fn open_file<'a>(&self, log: File) -> io::Result<Box<dyn Read + 'a>> {
         let log = Ordered::new(log).map_err(invalid)?;
         let translator = Translator::new(self.map.clone());
-        imported(FdrImporter { log, translator, providers: HashMap::new() })
+        imported(FdrImporter { log, translator, current: None, providers: 0 })
     }
 }
 
@@ -100,15 +99,23 @@ pub fn map_id(start: &[u8]) -> Option<u64> {
 struct FdrImporter<R> {
     log: Ordered<R>,
     translator: Translator,
-    /// The provider of each rate: a file can have several logs.
-    providers: HashMap<u64, u32>,
+    /// The number of the log whose provider is the current one.
+    current: Option<u32>,
+    providers: u32,
 }
 
 impl<R: Read + Seek> Importer for FdrImporter<R> {
     fn import(&mut self, archive: &mut Writer<Vec<u8>>) -> io::Result<bool> {
         match self.log.next() {
             Ok(Some(item)) => {
-                provider(&mut self.providers, archive, item.header.cycle_frequency)?;
+                let (log, rate) = (item.buffer.log, item.header.cycle_frequency);
+                // Errors before the first record have opened its provider.
+                let is_open = self.providers > 0 && self.current.is_none_or(|it| it == log);
+                self.current = Some(log);
+                if !is_open {
+                    self.providers += 1;
+                    provider(archive, self.providers, rate)?;
+                }
                 self.translator.item(archive, &item).map_err(into_io)?;
             }
             Ok(None) => {
@@ -117,8 +124,11 @@ impl<R: Read + Seek> Importer for FdrImporter<R> {
             }
             Err(ReadError::Io { error, .. }) => return Err(error),
             Err(error) => {
-                let rate = self.log.header().map_or(0, |header| header.cycle_frequency);
-                provider(&mut self.providers, archive, rate)?;
+                if self.providers == 0 {
+                    self.providers = 1;
+                    let rate = self.log.header().map_or(0, |header| header.cycle_frequency);
+                    provider(archive, self.providers, rate)?;
+                }
                 self.translator.damage(archive, &error).map_err(into_io)?;
             }
         }
@@ -126,17 +136,9 @@ impl<R: Read + Seek> Importer for FdrImporter<R> {
     }
 }
 
-/// Makes the provider of a rate the current one.
-fn provider(
-    providers: &mut HashMap<u64, u32>,
-    archive: &mut Writer<Vec<u8>>,
-    rate: u64,
-) -> io::Result<()> {
-    if let Some(id) = providers.get(&rate) {
-        return archive.section(*id).map_err(into_io);
-    }
-    let id = providers.len() as u32 + 1;
-    providers.insert(rate, id);
+/// Adds the provider of a log. Each log of a file has one, since another log's thread may have the
+/// same id.
+fn provider(archive: &mut Writer<Vec<u8>>, id: u32, rate: u64) -> io::Result<()> {
     archive.provider(id, super::CATEGORY).map_err(into_io)?;
     // Without a rate, LLVM's tools count in ticks: 1 tick is 1 ns.
     archive.initialization(if rate == 0 { 1_000_000_000 } else { rate }).map_err(into_io)
@@ -145,6 +147,10 @@ fn provider(
 fn invalid(error: ReadError) -> io::Error {
     match error {
         ReadError::Io { error, .. } => error,
-        error => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
+        error => {
+            let reason = std::error::Error::source(&error).map(|it| format!(": {it}"));
+            let text = format!("{error}{}", reason.unwrap_or_default());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        }
     }
 }

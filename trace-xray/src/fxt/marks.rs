@@ -27,6 +27,7 @@ const PARTS: &str = "parts";
 /// Messages with a number, at the end of an archive.
 pub(super) const UNWOUND_CALLS: &str = "calls that a caller's exit ends";
 pub(super) const NO_ENTRY: &str = "exits without an entry";
+pub(super) const BACKWARD: &str = "entries and exits before the one before them";
 
 /// How a call ends in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,7 +157,7 @@ fn bytes<'a>(item: &Item<'a>, value: Value<'a>) -> Option<Cow<'a, [u8]>> {
 
 /// Returns whether a message is one with a number of calls.
 fn is_summary(message: &[u8]) -> bool {
-    [UNWOUND_CALLS, NO_ENTRY].iter().any(|text| {
+    [UNWOUND_CALLS, NO_ENTRY, BACKWARD].iter().any(|text| {
         let number = message.strip_prefix(text.as_bytes()).and_then(|it| it.strip_prefix(b": "));
         number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
     })

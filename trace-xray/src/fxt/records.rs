@@ -38,7 +38,6 @@ pub(super) struct Collected {
     pub(super) anchor: Anchor,
     pub(super) too_long: u64,
     pub(super) unpaired: u64,
-    pub(super) too_deep: u64,
 }
 
 /// The value of a begin or an end.
@@ -65,7 +64,6 @@ pub(super) struct Records {
     untimed: Vec<(u32, Row)>,
     parts: Parts,
     too_long: u64,
-    too_deep: u64,
 }
 
 impl Records {
@@ -82,7 +80,6 @@ impl Records {
             untimed: Vec::new(),
             parts: Parts::default(),
             too_long: 0,
-            too_deep: 0,
         })
     }
 
@@ -110,7 +107,6 @@ impl Records {
             }
         }
         let spans: Vec<_> = self.spans.record_with(item, value).collect();
-        self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         if self.clock.last().is_some() && !self.untimed.is_empty() {
             self.add_untimed()?;
@@ -224,14 +220,6 @@ impl Records {
         Ok(DurationValue { thread, ending: ending.unwrap_or_default() })
     }
 
-    /// Skips calls that are nested too deep. They are inside those that have ended since.
-    fn skip_too_deep(&mut self) {
-        for span in self.spans.take_too_deep() {
-            self.arguments.take((span.begin_value.thread, span.begin, span.label), OPEN);
-            self.too_deep += 1;
-        }
-    }
-
     /// Adds the calls without an end.
     fn unended(&mut self) -> Result<(), ExportError> {
         self.spans.take_unended().iter().try_for_each(|span| self.span(span, OPEN))
@@ -299,7 +287,6 @@ impl Records {
 
     pub(super) fn finish(mut self) -> Result<Collected, ExportError> {
         let spans: Vec<_> = self.spans.finish().collect();
-        self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         self.unended()?;
         self.add_untimed()?;
@@ -317,7 +304,6 @@ impl Records {
             anchor,
             too_long: self.too_long,
             unpaired: self.spans.oddities().ends_without_begin,
-            too_deep: self.too_deep,
         })
     }
 }

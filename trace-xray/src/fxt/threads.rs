@@ -48,10 +48,12 @@ impl Thread {
         (self.koids.process, self.koids.thread)
     }
 
-    /// Returns its process and thread ids. A koid that is no id of Linux gets a negative number.
+    /// Returns its process and thread ids. A koid of more than 32 bits gets a negative
+    /// number.
     pub(super) fn ids(&self, number: u32) -> [i32; 2] {
         let artificial = -1 - i32::try_from(number).unwrap_or(i32::MAX - 1);
-        let id = |koid| i32::try_from(koid).unwrap_or(artificial);
+        // Negative ids of a log are the koids from 2^31 on.
+        let id = |koid| u32::try_from(koid).map_or(artificial, |id| id as i32);
         let process =
             if self.koids == ThreadKoids::UNKNOWN { self.log } else { self.koids.process };
         [process, self.koids.thread].map(id)

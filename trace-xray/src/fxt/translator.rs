@@ -10,6 +10,7 @@ use trace_format::{
 
 use super::durations::{begin, end, event, Entry};
 use super::marks::{self, Ending};
+use super::monotonic::Monotonic;
 use super::{payload, CATEGORY};
 use crate::calls::{CallStacks, End, Limits, Step};
 use crate::layout::{Action, UNKNOWN_CPU};
@@ -32,6 +33,9 @@ pub struct Translator {
     /// The time and thread of the last record.
     last: (u64, ThreadKoids),
     has_wall_clock: bool,
+    /// The log of the last record.
+    log: u32,
+    times: Monotonic,
     counts: Counts,
 }
 
@@ -74,6 +78,10 @@ impl Translator {
         }
         self.flush(writer)?;
         self.last = (item.tsc(), koids(item.buffer));
+        if item.buffer.log != self.log {
+            self.log = item.buffer.log;
+            self.times.restart();
+        }
         match item.record {
             record::Record::Function(function) => self.function(writer, item, function),
             record::Record::NewCpuId { cpu, .. } => {
@@ -124,7 +132,12 @@ impl Translator {
         if arguments > 0 {
             self.dropped(writer, "more than 15 arguments of a call", arguments)?;
         }
-        for (text, count) in [(marks::UNWOUND_CALLS, unwound), (marks::NO_ENTRY, no_entry)] {
+        let backward = self.times.backward();
+        for (text, count) in [
+            (marks::UNWOUND_CALLS, unwound),
+            (marks::NO_ENTRY, no_entry),
+            (marks::BACKWARD, backward),
+        ] {
             if count > 0 {
                 self.message(writer, &format!("{text}: {count}"))?;
             }
@@ -160,6 +173,8 @@ impl Translator {
         item: &Item<'_>,
         record: FunctionRecord,
     ) -> Result<(), WriteError> {
+        let (ticks, thread) = self.last;
+        self.last = (self.times.at(thread, ticks), thread);
         let Self { stacks, names, counts, last, .. } = self;
         match stacks.step(item) {
             Some(Step::Entered { .. }) => {

@@ -58,6 +58,9 @@ pub(super) fn entries(file: &File<'_>) -> Result<Vec<Entry>, MapError> {
         return Err(MapError::NotLinked);
     }
     let section = file.section_by_name(SLED_SECTION).ok_or(MapError::NoSection)?;
+    if section.file_range().is_none() {
+        return Err(MapError::NoContent);
+    }
     let (data, start) = (section.data()?, section.address());
     let order = if file.is_little_endian() { ByteOrder::Little } else { ByteOrder::Big };
     let relocations = relocations(file, start, data.len() as u64);

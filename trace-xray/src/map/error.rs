@@ -15,6 +15,10 @@ pub enum MapError {
     Elf(String),
     /// The ELF file has no section with sleds.
     NoSection,
+    /// The ELF file has the size of the section only, as files of debug information have.
+    NoContent,
+    /// The YAML has no functions.
+    NoFunctions,
     /// The ELF file is not linked.
     NotLinked,
     /// The section ends within an entry.
@@ -48,6 +52,11 @@ impl fmt::Display for MapError {
             Self::UnknownFormat => write!(f, "the file is neither ELF nor YAML"),
             Self::Elf(message) => write!(f, "invalid ELF file: {message}"),
             Self::NoSection => write!(f, "the program has no section xray_instr_map"),
+            Self::NoContent => write!(
+                f,
+                "the section xray_instr_map has no content, as in a file of debug information"
+            ),
+            Self::NoFunctions => write!(f, "the map has no functions"),
             Self::NotLinked => write!(f, "the ELF file is an object file, not a linked program"),
             Self::SectionSize { size, entry } => {
                 write!(f, "section xray_instr_map: {size} bytes are no multiple of {entry}")

@@ -42,6 +42,7 @@ pub(super) fn read(text: &str) -> Result<Map, MapError> {
                 let (sled, name) = sled(&mut events)?;
                 map.add(sled, name);
             }
+            Some(Event::SequenceEnd) if map.is_empty() => return Err(MapError::NoFunctions),
             Some(Event::SequenceEnd) => return Ok(map),
             _ => return Err(events.error("expected a sled").into()),
         }

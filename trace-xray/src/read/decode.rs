@@ -14,6 +14,12 @@ use crate::record::{
     WallClock,
 };
 
+/// The bytes up to the flags of a header.
+const MIN_START_BYTES: usize = 8;
+
+/// The highest version of a log that may exist.
+const MAX_PLAUSIBLE_VERSION: u16 = 255;
+
 /// The fixed part of a metadata record.
 type Metadata = [u8; METADATA_BYTES];
 
@@ -134,6 +140,41 @@ pub fn header(bytes: &[u8]) -> Result<Header, HeaderError> {
         buffer_size: header::BufferSize::get(bytes, order),
         map_id: header::MapId::get(bytes, order),
     })
+}
+
+/// Returns whether a file that starts with `bytes` is a log, also one that [`header()`] refuses: it
+/// is cut off, of basic mode or of an unknown version.
+#[must_use]
+pub fn is_plausible(bytes: &[u8]) -> bool {
+    let is_in_order = |order| start_is_plausible(bytes, order);
+    header(bytes).is_ok() || [ByteOrder::Little, ByteOrder::Big].into_iter().any(is_in_order)
+}
+
+/// Returns whether the first bytes are those of a log: a small version, the type, and no unknown
+/// flags. A log of basic mode has zeros for the fields that it does not use.
+fn start_is_plausible(bytes: &[u8], order: ByteOrder) -> bool {
+    let mut start = [0; HEADER_BYTES];
+    let found = bytes.len().min(HEADER_BYTES);
+    for (to, from) in start.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    let version = header::Version::get(&start, order);
+    let flags = u64::from(header::Flags::get(&start, order));
+    let reserved = match order {
+        ByteOrder::Little => header::little::Reserved::get(flags),
+        ByteOrder::Big => header::big::Reserved::get(flags),
+    };
+    let is_usual = found >= MIN_START_BYTES && version <= MAX_PLAUSIBLE_VERSION && reserved == 0;
+    is_usual
+        && match header::Type::get(&start, order) {
+            TYPE_FDR => true,
+            TYPE_BASIC => {
+                let sizes =
+                    [header::BufferSize::get(&start, order), header::MapId::get(&start, order)];
+                version > 0 && found == HEADER_BYTES && sizes == [0, 0]
+            }
+            _ => false,
+        }
 }
 
 fn byte_order(bytes: &[u8; HEADER_BYTES]) -> Result<ByteOrder, HeaderError> {

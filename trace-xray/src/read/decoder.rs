@@ -66,9 +66,9 @@ impl Decoder {
         Self { window: Window::default(), state: State::new(limits) }
     }
 
-    /// Starts at a thread buffer of about `size` bytes.
-    pub(super) fn at(header: Header, offset: u64, size: u64) -> Self {
-        let state = State::at_buffer(header, Limits::default());
+    /// Starts at a thread buffer of a log, of about `size` bytes.
+    pub(super) fn at((log, header): (u32, Header), offset: u64, size: u64) -> Self {
+        let state = State::at_buffer(log, header, Limits::default());
         Self { window: Window::at(offset, size), state }
     }
 
@@ -152,12 +152,15 @@ impl Decoder {
             && state.progress.is_in_body()
             && !decode::is_metadata(first, order)
             && state.end.is_none_or(|end| behind <= end)
-            && !self.window.is_passing()
-            && number != 0;
+            && !self.window.is_passing();
         if !is_plain {
             return None;
         }
         let record = decode::function(number, order).ok()?;
+        // Also that of zeros in place of a record.
+        if record.function.number() == 0 {
+            return None;
+        }
         self.window.take(FUNCTION_BYTES);
         let takes_arguments = record.action == Action::EntryArgs;
         state.progress = if takes_arguments { Progress::Arguments } else { Progress::Body };
@@ -182,7 +185,7 @@ impl Decoder {
     fn poll_while(&mut self, is_within: impl Fn(&State) -> bool) -> Result<Poll, ReadError> {
         while is_within(&self.state) {
             if self.window.is_passing() {
-                return Ok(if self.state.finished { Poll::End } else { Poll::More });
+                return self.passing();
             }
             match self.state.step(&mut self.window) {
                 Ok(Some(Step::Again)) => {}
@@ -193,6 +196,18 @@ impl Decoder {
             }
         }
         Ok(Poll::End)
+    }
+
+    /// Waits for bytes to skip. At the end of the log, padding must not be missing.
+    #[cold]
+    fn passing(&mut self) -> Result<Poll, ReadError> {
+        if !self.state.finished {
+            return Ok(Poll::More);
+        }
+        match self.state.cut_padding(&self.window) {
+            Some(error) => Err(self.failed(error)),
+            None => Ok(Poll::End),
+        }
     }
 
     /// Returns the record of `size` bytes that [`poll`](Self::poll) found.

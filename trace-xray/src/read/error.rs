@@ -42,6 +42,11 @@ pub enum ReadError {
         /// The bytes up to the end of the thread buffer.
         left: u64,
     },
+    /// A function record has the id 0. It is skipped, but its time counts.
+    NoFunction {
+        /// The record.
+        offset: u64,
+    },
     /// A record is not allowed at this place of a thread buffer.
     Unexpected {
         /// The record.
@@ -87,6 +92,16 @@ pub enum ReadError {
         /// Its start.
         offset: u64,
     },
+    /// The padding behind a thread buffer of version 1 is longer than the rest of the file. Thread
+    /// buffers in it are not read.
+    PaddingTruncated {
+        /// The start of the padding.
+        offset: u64,
+        /// The bytes that are expected there.
+        expected: u64,
+        /// The bytes that are there.
+        found: u64,
+    },
     /// The log ends within a thread buffer.
     Truncated {
         /// The first record that is not complete, or the end of the log.
@@ -110,7 +125,13 @@ impl ReadError {
     /// Returns whether the log cannot be read further.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, Self::Io { .. } | Self::Header { .. } | Self::Truncated { .. })
+        matches!(
+            self,
+            Self::Io { .. }
+                | Self::Header { .. }
+                | Self::PaddingTruncated { .. }
+                | Self::Truncated { .. }
+        )
     }
 
     /// Returns the place of the error, in bytes from the start of the log.
@@ -121,6 +142,7 @@ impl ReadError {
             | Self::Header { offset, .. }
             | Self::Record { offset, .. }
             | Self::Overrun { offset, .. }
+            | Self::NoFunction { offset }
             | Self::Unexpected { offset, .. }
             | Self::NoStart { offset }
             | Self::Zeros { offset, .. }
@@ -128,6 +150,7 @@ impl ReadError {
             | Self::WrongExtents { offset, .. }
             | Self::PayloadTooLarge { offset, .. }
             | Self::NotABuffer { offset }
+            | Self::PaddingTruncated { offset, .. }
             | Self::Truncated { offset, .. }
             | Self::More { offset, .. } => *offset,
         }
@@ -153,6 +176,9 @@ impl fmt::Display for ReadError {
                 f,
                 "the record at byte {offset} has {size} bytes, its thread buffer only {left}"
             ),
+            Self::NoFunction { offset } => {
+                write!(f, "the function record at byte {offset} is of function 0")
+            }
             Self::Unexpected { offset, kind: Some(kind) } => {
                 write!(f, "a {kind} record is not allowed at byte {offset}")
             }
@@ -182,6 +208,11 @@ impl fmt::Display for ReadError {
                 "the record at byte {offset} has {size} bytes; its payload exceeds {limit} bytes"
             ),
             Self::NotABuffer { offset } => write!(f, "no thread buffer starts at byte {offset}"),
+            Self::PaddingTruncated { offset, expected, found } => write!(
+                f,
+                "the padding behind the thread buffer is cut off at byte {offset}: {found} of \
+                 {expected} bytes"
+            ),
             Self::Truncated { offset, expected, found } => {
                 write!(f, "the log is cut off at byte {offset}: {found} of {expected} bytes")
             }

@@ -7,6 +7,8 @@ use crate::record::{CustomEvent, EventTime, Header, Record, WallClock};
 pub struct ThreadBuffer {
     /// Where the buffer starts, in bytes from the start of the log.
     pub offset: u64,
+    /// The number of its log in the file, from 1 on: each header starts another one.
+    pub log: u32,
     /// The thread id.
     pub thread: i32,
     /// The process id, from version 3.

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use super::decoder::Poll;
-use super::{Decoder, Item, ReadError, Reader};
+use super::{Decoder, Item, ReadError, Reader, ThreadBuffer};
 use crate::record::{Header, Record};
 
 /// The most errors of the first pass that are kept. Further ones are counted.
@@ -13,6 +13,7 @@ const MAX_ERRORS: usize = 1000;
 ///
 /// LLVM's runtime reuses thread buffers, and writes them in the order of their memory. This reader
 /// returns them in the order of their first times, so that the records of each thread are in order.
+/// Several logs in one file, which may have different clocks, are read one after the other.
 /// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
 ///
 /// Records of a thread buffer without a time are skipped. Damage outside of the thread buffers that
@@ -36,7 +37,7 @@ const MAX_ERRORS: usize = 1000;
 #[derive(Debug)]
 pub struct Ordered<R> {
     input: R,
-    headers: Vec<Header>,
+    headers: Vec<(u32, Header)>,
     buffers: std::vec::IntoIter<Found>,
     /// The errors of the first pass that the second one does not meet.
     errors: std::vec::IntoIter<ReadError>,
@@ -67,7 +68,7 @@ impl<R: Read + Seek> Ordered<R> {
         seek(&mut input, 0)?;
         let Scan { headers, mut buffers, errors } = find(&mut input)?;
         // Stable: buffers of the same time stay in the order of the log.
-        buffers.sort_by_key(|buffer| buffer.tsc);
+        buffers.sort_by_key(|buffer| (buffer.header, buffer.tsc));
         let (buffers, errors, decoder) = (buffers.into_iter(), errors.into_iter(), Decoder::new());
         Ok(Self { input, headers, buffers, errors, decoder, current: None })
     }
@@ -91,7 +92,7 @@ impl<R: Read + Seek> Ordered<R> {
     /// Returns the header of the log; of several logs in one file, that of the last record.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
-        self.decoder.header().or(self.headers.first())
+        self.decoder.header().or(self.headers.first().map(|(_, header)| header))
     }
 
     #[inline(never)]
@@ -135,7 +136,8 @@ fn seek(input: &mut impl Seek, offset: u64) -> Result<(), ReadError> {
 /// The result of the first pass.
 #[derive(Debug, Default)]
 struct Scan {
-    headers: Vec<Header>,
+    /// Those of logs with thread buffers, with their numbers.
+    headers: Vec<(u32, Header)>,
     buffers: Vec<Found>,
     errors: Vec<ReadError>,
 }
@@ -147,13 +149,13 @@ fn find(input: &mut impl Read) -> Result<Scan, ReadError> {
     loop {
         match reader.next() {
             Ok(Some(Item { record: Record::NewCpuId { tsc, .. }, buffer, header, .. })) => {
-                scan.add(tsc, buffer.offset, header);
+                scan.add(tsc, buffer, header);
             }
             Ok(Some(_)) => {}
             Ok(None) => {
                 // A log without thread buffers has a header, too.
                 if scan.headers.is_empty() {
-                    scan.headers.extend(reader.header());
+                    scan.headers.extend(reader.header().map(|header| (1, *header)));
                 }
                 return Ok(scan);
             }
@@ -164,13 +166,14 @@ fn find(input: &mut impl Read) -> Result<Scan, ReadError> {
 }
 
 impl Scan {
-    /// Adds the thread buffer at `offset`, unless it is known.
-    fn add(&mut self, tsc: u64, offset: u64, header: &Header) {
+    /// Adds a thread buffer, unless it is known.
+    fn add(&mut self, tsc: u64, buffer: &ThreadBuffer, header: &Header) {
+        let offset = buffer.offset;
         if self.is_last(offset) {
             return;
         }
-        if self.headers.last() != Some(header) {
-            self.headers.push(*header);
+        if self.headers.last().is_none_or(|(log, _)| *log != buffer.log) {
+            self.headers.push((buffer.log, *header));
         }
         if let Some(last) = self.buffers.last_mut() {
             last.size = offset - last.offset;
@@ -185,7 +188,10 @@ impl Scan {
     /// Keeps an error after the start of the thread buffer at `buffer`, unless the second pass will
     /// return it.
     fn keep(&mut self, error: ReadError, buffer: u64) {
-        if !matches!(error, ReadError::NotABuffer { .. }) && self.is_last(buffer) {
+        // These are behind it.
+        let is_behind =
+            matches!(error, ReadError::NotABuffer { .. } | ReadError::PaddingTruncated { .. });
+        if !is_behind && self.is_last(buffer) {
             return;
         }
         if let Some(ReadError::More { offset, number }) = self.errors.last_mut() {

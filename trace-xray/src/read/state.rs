@@ -67,12 +67,16 @@ pub(super) enum Step {
 pub(super) struct State {
     pub(super) place: Place,
     pub(super) header: Header,
+    /// The number of the log in the file, from 1 on; 0 before the first header.
+    pub(super) log: u32,
     pub(super) buffer: ThreadBuffer,
     pub(super) progress: Progress,
     /// The end of the thread buffer, from version 2 on.
     pub(super) end: Option<u64>,
     /// The end of the padding behind a thread buffer of version 1.
     padding_end: u64,
+    /// The start and size of the padding that is skipped.
+    padding: Option<(u64, u64)>,
     /// Whether no more bytes will arrive.
     pub(super) finished: bool,
     pub(super) limits: Limits,
@@ -92,19 +96,21 @@ impl State {
                 buffer_size: 0,
                 map_id: 0,
             },
+            log: 0,
             buffer: ThreadBuffer::default(),
             progress: Progress::Empty,
             end: None,
             padding_end: 0,
+            padding: None,
             finished: false,
             limits,
             stats: Stats::default(),
         }
     }
 
-    /// Starts before a thread buffer.
-    pub(super) fn at_buffer(header: Header, limits: Limits) -> Self {
-        Self { place: Place::Boundary, header, ..Self::new(limits) }
+    /// Starts before a thread buffer of a log.
+    pub(super) fn at_buffer(log: u32, header: Header, limits: Limits) -> Self {
+        Self { place: Place::Boundary, log, header, ..Self::new(limits) }
     }
 
     /// Makes one step. Returns `None` at the end of the log.
@@ -130,6 +136,7 @@ impl State {
         self.header =
             decode::header(window.rest()).map_err(|error| ReadError::Header { offset, error })?;
         window.take(HEADER_BYTES);
+        self.log = self.log.saturating_add(1);
         self.place = Place::Boundary;
         Ok(Step::Again)
     }
@@ -143,8 +150,9 @@ impl State {
             return Ok(None);
         }
         let padding = self.padding_end.saturating_sub(window.offset());
-        self.padding_end = 0;
+        (self.padding_end, self.padding) = (0, None);
         if padding > 0 && !boundary::has_no_padding(bytes, self.format()) {
+            self.padding = Some((window.offset(), padding));
             self.stats.padding_bytes += window.pass(padding) as u64;
             return Ok(Some(Step::Again));
         }
@@ -163,9 +171,16 @@ impl State {
         Ok(Some(Step::Again))
     }
 
+    /// Returns the error of padding that the file does not have, once.
+    pub(super) fn cut_padding(&mut self, window: &Window) -> Option<ReadError> {
+        let (offset, expected) = self.padding.take()?;
+        let found = expected - window.pending();
+        Some(ReadError::PaddingTruncated { offset, expected, found })
+    }
+
     fn enter(&mut self, offset: u64) {
         self.place = Place::Buffer;
-        self.buffer = ThreadBuffer { offset, ..ThreadBuffer::default() };
+        self.buffer = ThreadBuffer { offset, log: self.log, ..ThreadBuffer::default() };
         self.progress = Progress::Empty;
         self.end = None;
         self.stats.buffers += 1;
@@ -268,8 +283,10 @@ impl State {
             Ok(record) => record,
             Err(error) => return Err(self.bad_record(window, error)),
         };
-        let Err(error) = self.apply(&record, offset) else {
-            return Ok(Step::Record(size));
+        let error = match self.apply(&record, offset) {
+            Ok(()) if is_function_0(&record) => self.no_function(offset),
+            Ok(()) => return Ok(Step::Record(size)),
+            Err(error) => error,
         };
         if self.progress.is_in_body() {
             self.stats.lost_bytes += window.pass(size as u64) as u64;
@@ -277,6 +294,13 @@ impl State {
             self.abandon(window);
         }
         Err(error)
+    }
+
+    /// Returns the error of a record of function 0, which was applied for its time.
+    fn no_function(&mut self, offset: u64) -> ReadError {
+        self.stats.records -= 1;
+        self.progress = Progress::Body;
+        ReadError::NoFunction { offset }
     }
 
     /// Returns whether the next record may be the first one of another thread buffer.
@@ -343,4 +367,8 @@ impl State {
         self.stats.records += 1;
         Ok(())
     }
+}
+
+fn is_function_0(record: &Record<'_>) -> bool {
+    matches!(record, Record::Function(record) if record.function.number() == 0)
 }

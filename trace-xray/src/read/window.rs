@@ -61,6 +61,11 @@ impl Window {
         self.pending > 0
     }
 
+    /// Returns the number of bytes to skip that have not arrived yet.
+    pub(super) fn pending(&self) -> u64 {
+        self.pending
+    }
+
     /// Consumes `size` bytes, which have arrived.
     #[inline]
     pub(super) fn take(&mut self, size: usize) {

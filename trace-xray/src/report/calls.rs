@@ -5,16 +5,14 @@ use std::io::{Read, Seek};
 
 use trace_analyze::stats::Distribution;
 
+use super::recursion::Recursion;
 use super::Stacks;
-use crate::calls::{Call, CallStacks, End, Step};
+use crate::calls::{thread_of, Call, CallStacks, End, Step, ThreadKey};
 use crate::read::{Item, Ordered, ReadError};
 use crate::record::{FunctionId, Record};
 
 /// The most callers and callees of which times are kept.
 const MAX_EDGES: usize = 1 << 20;
-
-/// The process, if it is known, and the thread.
-type ThreadKey = (Option<i32>, i32);
 
 /// The caller, `None` for calls without one, and the callee.
 pub(super) type Edge = (Option<FunctionId>, FunctionId);
@@ -24,6 +22,8 @@ pub(super) type Edge = (Option<FunctionId>, FunctionId);
 pub struct Counts {
     /// Calls that a caller's exit ended.
     pub unwound: u64,
+    /// Calls during which time went back. Their time is 0.
+    pub backward: u64,
     /// Calls without an end, which have no time.
     pub open: u64,
     /// Exits without an entry.
@@ -36,6 +36,13 @@ pub struct Counts {
     pub errors: u64,
 }
 
+/// Options of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Counts only calls within a call of the same function, and those around one.
+    pub recursive_only: bool,
+}
+
 /// The calls of a log.
 #[derive(Debug, Default)]
 pub struct Calls {
@@ -45,7 +52,10 @@ pub struct Calls {
     /// The stacks of open calls, and whether the call has called no function so far.
     open: HashMap<ThreadKey, Vec<(usize, bool)>>,
     counts: Counts,
-    rate: u64,
+    /// The rate of the first log.
+    rate: Option<u64>,
+    /// The open calls of each function, if only recursive ones count.
+    recursion: Option<Recursion>,
 }
 
 impl Calls {
@@ -55,10 +65,25 @@ impl Calls {
     ///
     /// Reading failed.
     pub fn read<R: Read + Seek>(
+        log: Ordered<R>,
+        damage: impl FnMut(&ReadError),
+    ) -> Result<Self, ReadError> {
+        Self::read_with(log, Options::default(), damage)
+    }
+
+    /// Reads a log to its end, with options. `damage` gets each error.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed.
+    pub fn read_with<R: Read + Seek>(
         mut log: Ordered<R>,
+        options: Options,
         mut damage: impl FnMut(&ReadError),
     ) -> Result<Self, ReadError> {
-        let (mut calls, mut stacks) = (Self::default(), CallStacks::default());
+        let recursion = options.recursive_only.then(Recursion::default);
+        let mut calls = Self { recursion, ..Self::default() };
+        let mut stacks = CallStacks::default();
         loop {
             match log.next() {
                 Ok(Some(item)) => calls.item(&mut stacks, &item),
@@ -88,21 +113,21 @@ impl Calls {
         self.counts
     }
 
-    /// Returns the ticks per second.
+    /// Returns the ticks per second: the rate of the file's first log, to which the times of other
+    /// logs in it are converted. 0 if the file has no records.
     #[must_use]
     pub fn rate(&self) -> u64 {
-        self.rate
+        self.rate.unwrap_or(0)
     }
 
     fn item(&mut self, stacks: &mut CallStacks, item: &Item<'_>) {
-        if self.rate == 0 {
-            self.rate = item.header.cycle_frequency;
-        }
+        let rate = item.header.cycle_frequency;
+        let rates = (rate, *self.rate.get_or_insert(rate));
         let Some(step) = stacks.step(item) else { return };
-        let thread = (item.buffer.process, item.buffer.thread);
+        let thread = thread_of(item);
         match step {
             Step::Entered { .. } => self.enter(thread, item),
-            Step::Left(ended) => ended.for_each(|call| self.leave(thread, call)),
+            Step::Left(ended) => ended.for_each(|call| self.leave(thread, rates, call)),
             Step::NoEntry => self.counts.no_entry += 1,
             Step::OverLimit => self.counts.over_limit += 1,
         }
@@ -110,19 +135,28 @@ impl Calls {
 
     fn enter(&mut self, thread: ThreadKey, item: &Item<'_>) {
         let Record::Function(record) = item.record else { return };
+        if let Some(recursion) = &mut self.recursion {
+            recursion.enter(thread, record.function);
+        }
         let open = self.open.entry(thread).or_default();
         let caller = open.last_mut().map(|(caller, is_leaf)| {
             *is_leaf = false;
             *caller
         });
-        open.push((self.stacks.enter(thread.1, caller, record.function), true));
+        open.push((self.stacks.enter(thread.2, caller, record.function), true));
     }
 
-    fn leave(&mut self, thread: ThreadKey, call: Call) {
+    /// Ends a call of a log whose rate is the first of `rates`. Its time gets the other one.
+    fn leave(&mut self, thread: ThreadKey, rates: (u64, u64), call: Call) {
         let open = self.open.get_mut(&thread).and_then(Vec::pop);
         let Some((stack, is_leaf)) = open else { return };
+        let counts = |recursion: &mut Recursion| recursion.leave(thread, call.function);
+        if !self.recursion.as_mut().is_none_or(counts) {
+            return;
+        }
         self.counts.unwound += u64::from(call.end == End::Missing);
-        let ticks = call.left.saturating_sub(call.entered);
+        self.counts.backward += u64::from(call.left < call.entered);
+        let ticks = converted(call.left.saturating_sub(call.entered), rates);
         self.functions.entry(call.function).or_default().add(ticks);
         let caller = self.stacks.caller(stack);
         let has_edge = caller.is_some_and(|caller| self.add_edge((caller, call.function), ticks));
@@ -140,6 +174,17 @@ impl Calls {
     }
 }
 
+/// Converts a time from one rate to another.
+#[inline]
+fn converted(ticks: u64, (from, to): (u64, u64)) -> u64 {
+    if from == to {
+        return ticks;
+    }
+    // Without a rate, a tick counts as a second, as in LLVM's tools.
+    let converted = u128::from(ticks) * u128::from(to.max(1)) / u128::from(from.max(1));
+    u64::try_from(converted).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::stacks::NOT_KEPT;
@@ -148,9 +193,11 @@ mod tests {
     #[test]
     fn a_call_without_a_kept_stack_has_no_edge() {
         let mut calls = Calls::default();
-        calls.open.insert((None, 1), vec![(NOT_KEPT, true)]);
+        let thread = (1, None, 1);
+        calls.open.insert(thread, vec![(NOT_KEPT, true)]);
         let function = FunctionId::new(1).unwrap();
-        calls.leave((None, 1), Call { function, entered: 1, left: 2, depth: 0, end: End::Exit });
+        let call = Call { function, entered: 1, left: 2, depth: 0, end: End::Exit };
+        calls.leave(thread, (1, 1), call);
         assert_eq!((calls.edges.len(), calls.counts.not_kept), (0, 1));
     }
 }

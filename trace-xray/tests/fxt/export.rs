@@ -118,18 +118,18 @@ fn numbered(events: impl Iterator<Item = (u64, EventKind)>) -> (Exported, Vec<St
 }
 
 #[test]
-fn durations_beyond_the_deepest_are_counted() {
+fn deeply_nested_durations_are_calls() {
     const BEGINS: u64 = 20_000;
     let begins = (0..BEGINS).map(|_| (1000, EventKind::DurationBegin));
     let ends = (0..BEGINS).map(|number| (2000 + number, EventKind::DurationEnd));
     let (exported, lines) = numbered(begins.chain(ends));
-    assert_eq!((exported.calls, exported.too_deep), (16_384, BEGINS - 16_384));
+    assert_eq!(exported.calls, BEGINS);
     assert_eq!((exported.open, exported.unpaired), (0, 0));
     let begins = lines.iter().filter_map(|line| line.split_once("arg0=Uint64("));
     let mut numbers: Vec<u64> =
         begins.map(|(_, number)| number.trim_end_matches(')').parse().unwrap()).collect();
     numbers.sort_unstable();
-    assert!(numbers.into_iter().eq(0..16_384), "each call has its own argument");
+    assert!(numbers.into_iter().eq(0..BEGINS), "each call has its own argument");
 }
 
 #[test]
@@ -364,4 +364,26 @@ fn clock_anchors_are_no_payloads() {
     let anchored = anchored.into_inner();
     let exported = trace_xray::fxt::export(Reader::new(&anchored[..]), Vec::new()).unwrap();
     assert_eq!(exported.events, 0);
+}
+
+/// The ids of a log are signed.
+#[test]
+fn negative_ids_come_back() {
+    let mut log = Made::new(crate::V5, 512);
+    for (process, thread) in [(-7, -5), (7, -1), (i32::MIN, i32::MAX)] {
+        log.buffer(|log| {
+            log.start(process, thread);
+            log.function(Action::Entry, 1, 5);
+            log.function(Action::Exit, 1, 5);
+        });
+    }
+    let (archive, mut back) = (crate::archive(&log.bytes), Vec::new());
+    trace_xray::fxt::export(Reader::new(&archive[..]), &mut back).unwrap();
+    let ids = |log: &[u8]| {
+        let (found, errors) = crate::common::items(log, log.len());
+        assert_eq!(errors, [""; 0]);
+        let calls = found.iter().filter(|item| item.record.kind().is_none());
+        calls.map(|item| (item.process, item.thread)).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(ids(&back), ids(&log.bytes));
 }

@@ -259,6 +259,81 @@ fn damage_is_a_loss() {
     assert_eq!(report.damage.records_dropped, 1);
 }
 
+/// By a TscWrap record, and by a CPU whose counter is behind.
+#[test]
+fn calls_during_which_time_goes_back_are_complete() {
+    let back = [Record::TscWrap { tsc: 100 }, Record::NewCpuId { cpu: 2, tsc: 100 }];
+    for back in back {
+        let log = log(V5, |log| {
+            log.put(Record::TscWrap { tsc: 1 << 32 });
+            log.function(Action::Entry, 1, 0);
+            log.put(back);
+            log.function(Action::Entry, 2, 1);
+            log.function(Action::Exit, 2, 1);
+            log.function(Action::Exit, 1, 1);
+        });
+        let lines = lines(&log);
+        let summary = "entries and exits before the one before them: 3";
+        assert_eq!(lines.last().map(String::as_str), Some(summary));
+        let report = stats::collect(Reader::new(&archive(&log)[..]), Grouping::Together, None);
+        assert_eq!(report.unwrap().oddities, Default::default(), "{lines:?}");
+        let times = lines.iter().filter(|line| line.contains("Duration"));
+        assert!(times.clone().all(|line| line.starts_with("4294967296 ")), "{lines:?}");
+        assert_eq!(times.count(), 4);
+    }
+}
+
+/// In logs without processes, threads may have the same id.
+#[test]
+fn calls_do_not_end_in_another_log() {
+    let format = Format::little(Version::V1);
+    let mut bytes = log(format, |log| log.function(Action::Entry, 1, 1));
+    bytes.extend(log(format, |log| log.function(Action::Exit, 1, 2)));
+    // The thread buffers have no padding.
+    let report = stats::collect(Reader::new(&archive(&bytes)[..]), Grouping::Together, None);
+    let oddities = report.unwrap().oddities;
+    assert_eq!((oddities.begins_without_end, oddities.ends_without_begin), (1, 1));
+}
+
+#[test]
+fn errors_of_headers_reach_the_user() {
+    let whole = log(V5, |log| log.function(Action::Entry, 1, 5));
+    let changed = |at: usize, byte| {
+        let mut log = whole.clone();
+        log[at] = byte;
+        log
+    };
+    let mut basic = changed(2, 0);
+    basic.splice(16.., [0; 48]);
+    for (log, reason) in [
+        (basic, "the log is of basic mode, not of flight data recorder"),
+        (changed(0, 6), "version 6 is not supported"),
+        (changed(0, 0), "version 0 is not supported"),
+        (whole[..20].to_vec(), "the header is cut off after 20 bytes"),
+    ] {
+        assert!(Fdr::default().detects(&log), "{reason}");
+        let error = Fdr::default().open(Box::new(&log[..])).err().unwrap().to_string();
+        assert_eq!(error, format!("invalid header at byte 0: {reason}"));
+    }
+}
+
+/// Also if the first error is known before the first record.
+#[test]
+fn a_damaged_log_has_one_provider() {
+    let mut log = log(Format::little(Version::V1), |log| log.function(Action::Entry, 1, 5));
+    log.extend([0; 20]);
+    let archive = archive(&log);
+    let mut reader = Reader::new(&archive[..]);
+    let mut providers = 0;
+    while let Some(item) = reader.next().unwrap() {
+        let trace_format::Record::Metadata(metadata) = item.record else { continue };
+        let is_provider = matches!(metadata, trace_format::record::Metadata::ProviderInfo { .. });
+        providers += usize::from(is_provider);
+    }
+    assert_eq!(providers, 1);
+    assert!(lines(&log).iter().any(|line| line.contains("padding")), "{:?}", lines(&log));
+}
+
 #[test]
 fn several_logs_have_their_own_rates() {
     let mut bytes = log(V5, |log| log.function(Action::Entry, 1, 5));
@@ -329,7 +404,9 @@ fn more_arguments_than_an_event_has_are_a_loss() {
 
 #[test]
 fn other_files_are_no_logs() {
-    for bytes in [&b"\x10\x00\x04\x46\x78\x54\x16\x00"[..], b"{}", b"", &[0; 64], &[1; 64]] {
+    for bytes in
+        [&b"\x10\x00\x04\x46\x78\x54\x16\x00"[..], b"{}", b"", &[0; 64], &[1; 64], b"\x01\0"]
+    {
         assert!(!Fdr::default().detects(bytes), "{bytes:?}");
     }
     let function =

@@ -80,6 +80,36 @@ fn a_second_header_is_not_read() {
     }
 }
 
+/// LLVM's reader reads the rest of the file as records of the thread.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn padding_that_is_cut_off_is_read_as_records() {
+    let mut log = Made::new(V1, 1024);
+    log.buffer(one_call);
+    log.raw(&[0; 16]);
+    assert!(dump(&log.bytes).unwrap().contains("<Function Enter: #0 delta = +0>"));
+    let (items, errors) = items(&log.bytes, 100);
+    assert_eq!((items.len(), errors.len()), (log.records.len(), 1));
+    assert!(errors[0].starts_with("PaddingTruncated"), "{errors:?}");
+}
+
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn records_of_function_0_are_read() {
+    let mut log = Made::new(V5, 0);
+    log.buffer(|log| {
+        log.start(7, 8);
+        log.function(Action::Entry, 1, 5);
+        log.function(Action::Exit, 1, 5);
+    });
+    // The lowest bits of the id in the entry.
+    let entry = log.bytes.len() - 16;
+    log.bytes[entry] &= 0x0f;
+    assert!(yaml(&log.bytes).unwrap().contains("func-id: 0"));
+    let (_, errors) = items(&log.bytes, 100);
+    assert!(errors.len() == 1 && errors[0].starts_with("NoFunction"), "{errors:?}");
+}
+
 /// LLVM's reader begins another thread buffer at its first records, whatever the size of the one
 /// before.
 #[test]

@@ -7,7 +7,7 @@ use trace_format::{Event, EventKind, Reader, Thread, ThreadKoids, Writer};
 use trace_xray::fxt::{export, Fdr};
 use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
-use trace_xray::report::{Account, Calls, Graph, Label};
+use trace_xray::report::{Account, Calls, Graph, Label, Options};
 
 use crate::account::sorted;
 use crate::theirs::{recorded, subject, THRESHOLDS};
@@ -16,6 +16,12 @@ use crate::tools::{verify, xray, Work};
 fn calls(log: &Path) -> Calls {
     let log = Ordered::new(std::fs::File::open(log).unwrap()).unwrap();
     Calls::read(log, |error| panic!("{error}")).unwrap()
+}
+
+fn recursive_calls(log: &Path) -> Calls {
+    let log = Ordered::new(std::fs::File::open(log).unwrap()).unwrap();
+    let options = Options { recursive_only: true };
+    Calls::read_with(log, options, |error| panic!("{error}")).unwrap()
 }
 
 /// Returns the lines of a text in order, with their words. LLVM orders them by memory addresses.
@@ -51,6 +57,9 @@ fn account_stack_graph_and_map_are_the_same() {
         assert_eq!(words(&account.text()), words(&theirs), "threshold {threshold}");
         let theirs = run(&["account", "-d", "-format=csv"], &yaml).replace("<invalid>:0:0", "");
         assert_eq!(words(&account.csv()), words(&theirs), "threshold {threshold}");
+        let theirs = no_source(run(&["account", "-d", "-recursive-calls-only"], &yaml));
+        let account = Account::new(&recursive_calls(&log), &mut names);
+        assert_eq!(words(&account.text()), words(&theirs), "threshold {threshold}");
         let options = ["graph", "-d", "-edge-label=count", "-vertex-label=sum"];
         let graph = Graph::new(&calls, Label::Count, Label::Sum);
         assert_eq!(words(&graph.dot(&mut names)), words(&run(&options, &yaml)));

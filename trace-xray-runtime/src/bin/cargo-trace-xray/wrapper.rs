@@ -61,12 +61,16 @@ pub(crate) fn compile(arguments: &[OsString], crates: &str) -> Result<u8, String
     let mut compiler = Command::new(program);
     compiler.args(rest);
     let sleds = env::var(SLEDS).ok().and_then(|sleds| Sleds::parse(&sleds));
-    match sleds.filter(|_| has_sleds(arguments, crates)) {
-        None => run(&mut compiler),
-        Some(sleds) if sleds.is_stable => twice::compile(compiler, sleds.min_instructions),
-        // The option is unstable.
-        Some(sleds) => run(compiler.env("RUSTC_BOOTSTRAP", "1").arg(sleds.option())),
+    let Some(sleds) = sleds.filter(|_| has_sleds(arguments, crates)) else {
+        return run(&mut compiler);
+    };
+    // Functions have the names of the symbols, which profiles for releases often remove.
+    compiler.arg("-Cstrip=none");
+    if sleds.is_stable {
+        return twice::compile(compiler, sleds.min_instructions);
     }
+    // The option is unstable.
+    run(compiler.env("RUSTC_BOOTSTRAP", "1").arg(sleds.option()))
 }
 
 /// Returns whether the compiled crate is one of these, and part of the program: build scripts and
