@@ -20,6 +20,7 @@ pub mod layout;
 mod packet;
 mod return_stack;
 mod stream;
+mod text;
 mod time;
 mod timing;
 mod writer;

@@ -15,8 +15,10 @@ mod decode;
 mod encoder;
 mod free_running;
 mod maps;
+mod mask_calls;
 mod memory;
 mod options;
+mod own_traps;
 mod plants;
 mod ptrace;
 mod range;
@@ -27,14 +29,15 @@ mod stops;
 mod thread;
 mod traced_calls;
 mod tracer;
+mod trap_mask;
 
 pub use options::{Engine, Options};
 #[cfg(test)]
 pub(crate) use ptrace::tests::refuse;
-pub use range::TracedRange;
+pub use range::{SymbolRange, TracedRange};
 pub use thread::Executed;
 pub use traced_calls::{Traced, TracedCalls};
-pub use tracer::{StopHandle, Tracer};
+pub use tracer::{Step, StopHandle, Tracer};
 
 /// Starts `command`, and calls `prepare` with its id before it executes the program. The program is
 /// not executed if that fails.

@@ -1,11 +1,14 @@
 //! Functions of ELF files, by address.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use object::{ReadCache, ReadRef};
-use trace_symbols::{open, Functions, Limited, ModuleError, ModuleSymbols, Segments};
+use trace_symbols::{
+    functions_named, open, Functions, Limited, ModuleError, ModuleSymbols, PlaceError, Segments,
+};
 
 use crate::recording::{Mapping, Note, SpaceId};
 
@@ -46,15 +49,31 @@ pub fn build_id(path: &str) -> Option<Vec<u8>> {
     trace_symbols::build_id(Path::new(path))
 }
 
-/// Returns the first and the last address of the function `name` in a mapping. A file with more
-/// than 256 MiB of symbol tables has none.
+/// The functions of a name in a mapping.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedFunctions {
+    /// The first and the last address of each.
+    pub addresses: Vec<(u64, u64)>,
+    /// Whether the name is that of an indirect function, which chooses another one when the program
+    /// starts. Nothing calls it later.
+    pub is_indirect: bool,
+}
+
+/// Returns the functions of a name in a mapping: one that is mangled or demangled, and in C++ also
+/// without its parameters. A file with more than 256 MiB of symbol tables has none.
 #[must_use]
-pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
-    let table = Table::of_file(&mapping.path, |_| true).ok()?;
-    let symbol = table.functions.named(name)?;
-    let bias = table.bias(mapping)?;
-    let start = bias.wrapping_add(symbol.start);
-    mapping.contains(start).then(|| (start, start.saturating_add(symbol.size.max(1) - 1)))
+pub fn find(mapping: &Mapping, name: &str) -> NamedFunctions {
+    let read = |file: &Elf<'_>| (functions_named(file, name), Segments::of(file));
+    let Ok((found, segments)) = read_symbols(&mapping.path, |_| true, read) else {
+        return NamedFunctions::default();
+    };
+    let is_indirect = found == Err(PlaceError::Indirect);
+    let bias = bias(&segments, mapping);
+    let addresses = found.unwrap_or_default().into_iter().filter_map(|function| {
+        let start = bias?.wrapping_add(function.start);
+        mapping.contains(start).then(|| (start, start.saturating_add(function.size.max(1) - 1)))
+    });
+    NamedFunctions { addresses: addresses.collect(), is_indirect }
 }
 
 /// The path and the build id of a file.
@@ -249,7 +268,41 @@ fn read_table(notes: &[Note], space: SpaceId, mapping: &Mapping) -> Result<Table
         let file = object::File::parse(&*code).map_err(|_| ModuleError::Malformed)?;
         return Ok(Table::of(&file));
     }
-    Table::of_file(&mapping.path, |build_id| build_id == mapping.build_id.as_deref())
+    let is_meant = |build_id: Option<&[u8]>| build_id == mapping.build_id.as_deref();
+    read_symbols(&mapping.path, is_meant, Table::of_elf)
+}
+
+/// A file of which a limited number of bytes is read.
+type Elf<'a> = object::File<'a, &'a Limited<&'a ReadCache<File>>>;
+
+/// Reads symbol tables of the file at `path`, if `is_meant` accepts its build id.
+fn read_symbols<T>(
+    path: &str,
+    is_meant: impl FnOnce(Option<&[u8]>) -> bool,
+    read: impl FnOnce(&Elf<'_>) -> T,
+) -> Result<T, ModuleError> {
+    let cache = ReadCache::new(open(Path::new(path)).ok_or(ModuleError::Missing)?);
+    let limited = Limited::new(&cache, MAX_SYMBOL_BYTES);
+    let unless_large = |error| match limited.is_exceeded() {
+        true => ModuleError::TooLarge,
+        false => error,
+    };
+    let file = object::File::parse(&limited).map_err(|_| unless_large(ModuleError::Malformed))?;
+    if !is_meant(limited.build_id(&file)) {
+        return Err(ModuleError::Changed);
+    }
+    limited.permit(MAX_SYMBOL_BYTES);
+    let found = read(&file);
+    match limited.is_exceeded() {
+        true => Err(ModuleError::TooLarge),
+        false => Ok(found),
+    }
+}
+
+/// Returns what is added to an address in the file for one in the mapping.
+fn bias(segments: &Segments, mapping: &Mapping) -> Option<u64> {
+    let address = segments.address(mapping.offset, mapping.size)?;
+    Some(mapping.address.wrapping_sub(address))
 }
 
 /// Returns the recorded code of a mapping.
@@ -281,34 +334,13 @@ impl Table {
         Self { functions: Functions::of(file), segments: Segments::of(file) }
     }
 
-    /// Reads the file at `path`, if `is_meant` accepts its build id.
-    fn of_file(
-        path: &str,
-        is_meant: impl FnOnce(Option<&[u8]>) -> bool,
-    ) -> Result<Self, ModuleError> {
-        let cache = ReadCache::new(open(Path::new(path)).ok_or(ModuleError::Missing)?);
-        let limited = Limited::new(&cache, MAX_SYMBOL_BYTES);
-        let unless_large = |error| match limited.is_exceeded() {
-            true => ModuleError::TooLarge,
-            false => error,
-        };
-        let file =
-            object::File::parse(&limited).map_err(|_| unless_large(ModuleError::Malformed))?;
-        if !is_meant(limited.build_id(&file)) {
-            return Err(ModuleError::Changed);
-        }
-        limited.permit(MAX_SYMBOL_BYTES);
-        let table = Self::of(&file);
-        match limited.is_exceeded() {
-            true => Err(ModuleError::TooLarge),
-            false => Ok(table),
-        }
+    fn of_elf(file: &Elf<'_>) -> Self {
+        Self::of(file)
     }
 
     /// Returns what is added to an address in the file for one in the mapping.
     fn bias(&self, mapping: &Mapping) -> Option<u64> {
-        let address = self.segments.address(mapping.offset, mapping.size)?;
-        Some(mapping.address.wrapping_sub(address))
+        bias(&self.segments, mapping)
     }
 
     fn function(&self, mapping: &Mapping, address: u64) -> Option<Function> {
@@ -365,7 +397,7 @@ mod tests {
             let expected: Vec<_> =
                 expected.into_iter().map(|error| (mapping.path.clone(), error)).collect();
             assert_eq!(symbols.unusable(), expected, "{size}");
-            assert_eq!(find(&mapping, "main"), None);
+            assert_eq!(find(&mapping, "main"), NamedFunctions::default());
         }
     }
 }

@@ -10,7 +10,9 @@ mod walk;
 use items::ips;
 use proptest::prelude::*;
 use random::Random;
-use trace_insntrace::flow::{Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item, Part};
+use trace_insntrace::flow::{
+    disassemble, Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item, Part,
+};
 use trace_insntrace::pt::{encode, Compression, ExecMode, Ip, Packet, PsbState, Tnt, Writer};
 use walk::{Odds, Program, Walk, BASE};
 
@@ -231,7 +233,7 @@ fn targets_may_be_deferred_behind_branches() {
 fn code_of_32_bits_is_decoded() {
     // inc eax; jmp eax: in 64-bit code a prefix of jmp rax
     let code = b"\x40\xff\xe0";
-    let mode = ExecMode { long: false, default_32: true, interrupts: false };
+    let mode = ExecMode::new(false, true);
     let trace = traced(|writer| {
         writer.disable(Some(BASE));
         writer.enable(BASE, mode);
@@ -243,6 +245,23 @@ fn code_of_32_bits_is_decoded() {
     let items = decode(code, &trace);
     assert_eq!(errors(&items), []);
     assert_eq!(ips(&items), [0, 1, 0, 1, 0].map(|at| BASE + at));
+    let mut flow = whole(code, &trace);
+    let mut texts = Vec::new();
+    while let Some(item) = flow.next_item() {
+        if let Item::Instruction(instruction) = item.unwrap() {
+            texts.push(disassemble(instruction.ip, flow.bitness(), flow.image()));
+        }
+    }
+    assert_eq!(texts, ["inc eax", "jmp eax", "inc eax", "jmp eax", "jmp rax"]);
+}
+
+#[test]
+fn code_behind_the_last_instruction_may_be_missing() {
+    // nop, and the first byte of a call
+    let trace = traced(|writer| writer.async_disable(BASE + 1, None));
+    let items = decode(b"\x90\xe8", &trace);
+    assert_eq!(errors(&items), []);
+    assert_eq!(ips(&items), [BASE]);
 }
 
 #[test]

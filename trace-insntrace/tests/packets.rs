@@ -86,7 +86,7 @@ fn states() {
     assert_packet(Packet::Ovf, b"\x02\xf3");
     assert_packet(Packet::TraceStop, b"\x02\x83");
     assert_packet(Packet::ModeExec(ExecMode::LONG), b"\x99\x01");
-    let mode = ExecMode { long: false, default_32: true, interrupts: true };
+    let mode = ExecMode::new(false, true).with_interrupts(true);
     assert_packet(Packet::ModeExec(mode), b"\x99\x06");
     let mode = TsxMode { in_transaction: true, aborted: false };
     assert_packet(Packet::ModeTsx(mode), b"\x99\x21");

@@ -1,4 +1,4 @@
-//! The engines that trace without hardware, and single steps by ptrace and nothing else.
+//! The engines, single steps by ptrace and nothing else, and programs that are not traced.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -8,6 +8,7 @@ use trace_insntrace::pt::Writer;
 use trace_insntrace::step::{Engine, Options, Tracer};
 
 use crate::stepped::{options, program};
+use crate::untraced::{self, Parts};
 
 const ROUNDS: usize = 3;
 
@@ -17,27 +18,68 @@ const STEPS: u64 = 50_000;
 /// Instructions a second, and bits an instruction.
 type Rate = (f64, f64);
 
+/// A program that is traced.
+struct Traced<'a> {
+    arguments: Vec<&'a str>,
+    /// The same work in parts of known size, if there is any.
+    parts: Option<Parts>,
+}
+
 /// Prints the rates for each program.
 pub(crate) fn run() {
-    println!("{:>24} {:>8} {:>14} {:>8} {:>8}", "", "", "instructions/s", "of bare", "bits");
-    let (ours, list) = (program("program.c"), ["/bin/ls", "-l", "/usr/bin"]);
-    let ours = [ours.to_str().unwrap()];
-    for arguments in [&ours[..], &list, &["/bin/sh", "-c", "while :; do :; done"]] {
-        let bare = best(|| bare(arguments));
-        for (name, rate) in [
-            ("bare", bare),
-            ("step", best(|| traced(arguments, Engine::Step))),
-            ("block", best(|| traced(arguments, Engine::Block))),
-        ] {
-            let part = rate.0 / bare.0;
-            let (speed, bits) = rate;
-            let program = arguments[0].rsplit('/').next().unwrap();
-            println!("{program:>24} {name:>8} {speed:>14.0} {part:>8.2} {bits:>8.2}");
-        }
+    println!(
+        "{:>10} {:>9} {:>15} {:>9} {:>8} {:>10}",
+        "program", "engine", "instructions/s", "of bare", "bits", "slow-down"
+    );
+    let ours = program("program.c");
+    let ours = vec![ours.to_str().unwrap()];
+    let programs = [
+        Traced { arguments: ours, parts: None },
+        Traced { arguments: vec!["/bin/ls", "-l", "/usr/bin"], parts: None },
+        Traced { arguments: vec!["/bin/sh", "-c", "while :; do :; done"], parts: Some(sh) },
+        Traced { arguments: vec!["/usr/bin/awk", "BEGIN { while (1) i++ }"], parts: Some(awk) },
+    ];
+    let pmu = Pmu::find();
+    programs.iter().for_each(|program| measure(program, pmu.as_ref().ok()));
+    if let Err(missing) = pmu {
+        println!("hardware: not measured: no intel_pt here ({missing})");
     }
-    match Pmu::find() {
-        Ok(_) => println!("the hardware engine is not measured"),
-        Err(missing) => println!("the hardware engine is not measured: {missing}"),
+}
+
+fn sh(parts: u64) -> Vec<String> {
+    let script = format!("i={parts}; while :; do i=$((i - 1)); [ $i = 0 ] && exit; done");
+    ["/bin/sh", "-c", &script].map(String::from).to_vec()
+}
+
+/// Its loop is shorter than that of the shell.
+fn awk(parts: u64) -> Vec<String> {
+    let script = format!("BEGIN {{ while (i < {}) i++ }}", 10 * parts);
+    ["/usr/bin/awk", &script].map(String::from).to_vec()
+}
+
+fn measure(traced_program: &Traced<'_>, pmu: Option<&Pmu>) {
+    let Traced { arguments, parts } = traced_program;
+    let name = arguments[0].rsplit('/').next().unwrap();
+    let instructions = parts.map(|parts| (parts, untraced::instructions(parts)));
+    let full = instructions.map(|(parts, of_part)| {
+        let seconds = untraced::seconds(parts, untraced::untraced);
+        of_part / seconds
+    });
+    let bare = best(|| bare(arguments));
+    let print = |engine: &str, (speed, bits): Rate| {
+        let part = speed / bare.0;
+        let slow_down = full.map_or("-".to_owned(), |full| format!("{:.2}", full / speed));
+        println!("{name:>10} {engine:>9} {speed:>15.0} {part:>9.2} {bits:>8.2} {slow_down:>10}");
+    };
+    if let Some(full) = full {
+        print("untraced", (full, 0.0));
+    }
+    print("bare", bare);
+    print("step", best(|| traced(arguments, Engine::Step)));
+    print("block", best(|| traced(arguments, Engine::Block)));
+    if let (Some(pmu), Some((parts, of_part))) = (pmu, instructions) {
+        let run = |command: &mut Command| untraced::by_hardware(pmu, command).expect("a trace");
+        print("hardware", (of_part / untraced::seconds(parts, run), 0.0));
     }
 }
 
@@ -49,7 +91,7 @@ fn best(measure: impl Fn() -> Rate) -> Rate {
 /// Steps without reading registers or code.
 fn bare(arguments: &[&str]) -> Rate {
     let mut command = Command::new(program("bare.c"));
-    command.arg(STEPS.to_string()).args(arguments).stderr(Stdio::null());
+    command.arg("rate").arg(STEPS.to_string()).args(arguments).stderr(Stdio::null());
     let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
     let mut numbers = output.split_ascii_whitespace().map(|number| number.parse().unwrap());
     let (steps, nanos): (f64, f64) = (numbers.next().unwrap(), numbers.next().unwrap());

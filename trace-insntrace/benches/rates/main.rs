@@ -4,8 +4,9 @@
 //! cargo bench -p trace-insntrace [-- FOLDER [ROUNDS]]
 //! ```
 //!
-//! The engines are compared with single steps by ptrace and nothing else: instructions a second,
-//! and bits of packets an instruction.
+//! The engines are compared with the same programs untraced, and with single steps by ptrace and
+//! nothing else: instructions a second, and bits of packets an instruction. Where the processor has
+//! Intel PT, it traces them, too.
 //!
 //! The decoders and the encoder are compared with libipt's, if its headers are installed (Debian:
 //! `libipt-dev`). There are three traces: a walk through a random program, and a run of `sort`
@@ -26,6 +27,8 @@ mod sort;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[path = "../../tests/common/stepped.rs"]
 mod stepped;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod untraced;
 #[path = "../../tests/common/walk.rs"]
 mod walk;
 

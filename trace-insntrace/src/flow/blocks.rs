@@ -6,6 +6,7 @@ use super::code::{decode_one, End};
 use super::hash::AddressMap;
 use super::image::Image;
 use super::item::Instruction;
+use super::FlowErrorKind;
 
 /// The most instructions of a block. The limit keeps overlapping blocks small.
 const MAX_BLOCK: usize = 64;
@@ -32,6 +33,15 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// No code, at any address.
+    const NONE: Self = Self {
+        ip: 0,
+        first: 0,
+        count: 0,
+        end: End::Fault { ip: 0, kind: FlowErrorKind::NoCode },
+        next: [u32::MAX; 2],
+    };
+
     /// Returns the indexes of its instructions.
     #[inline]
     pub(super) fn range(&self) -> Range<usize> {
@@ -44,8 +54,16 @@ impl Block {
 pub(super) struct Exit {
     /// The index of the block.
     pub(super) block: u32,
-    /// Whether its branch was taken.
+    /// Whether its branch was taken, or its call has returned.
     pub(super) taken: bool,
+}
+
+impl Exit {
+    /// Returns the exit of the same block whose branch was taken, or that behind its call.
+    #[inline]
+    pub(super) fn taken(self) -> Self {
+        Self { taken: true, ..self }
+    }
 }
 
 /// The blocks that were decoded so far.
@@ -103,32 +121,32 @@ impl Blocks {
     /// Returns the block at `ip` and its index, where execution comes from `exit`. Instructions of
     /// other blocks may be removed from the cache.
     #[inline]
-    pub(super) fn at(&mut self, ip: u64, exit: Exit, image: &Image) -> (u32, Block) {
-        match self.known(ip, exit) {
-            Some((index, block)) => (index, *block),
+    pub(super) fn at(&mut self, ip: u64, exit: Exit, image: &Image) -> (u32, &Block) {
+        let index = match self.known(ip, exit) {
+            Some(index) => index,
             None => self.search(ip, exit, image),
-        }
+        };
+        (index, self.blocks.get(index as usize).unwrap_or(&Block::NONE))
     }
 
-    /// Returns the same, if execution continued from `exit` to `ip` before.
+    /// Returns the index of the block, if execution continued from `exit` to `ip` before.
     #[inline]
-    pub(super) fn known(&self, ip: u64, exit: Exit) -> Option<(u32, &Block)> {
+    fn known(&self, ip: u64, exit: Exit) -> Option<u32> {
         let [not_taken, taken] = self.blocks.get(exit.block as usize)?.next;
         let index = if exit.taken { taken } else { not_taken };
         let block = self.blocks.get(index as usize)?;
-        (block.ip == ip).then_some((index, block))
+        (block.ip == ip).then_some(index)
     }
 
     #[inline(never)]
-    fn search(&mut self, ip: u64, exit: Exit, image: &Image) -> (u32, Block) {
+    fn search(&mut self, ip: u64, exit: Exit, image: &Image) -> u32 {
         let found = self.by_ip.get(&ip).copied();
-        let found = found.and_then(|index| Some((index, *self.blocks.get(index as usize)?)));
-        let (index, block) = found.unwrap_or_else(|| self.decode(ip, image));
+        let index = found.unwrap_or_else(|| self.decode(ip, image));
         if let Some(last) = self.blocks.get_mut(exit.block as usize) {
             let [not_taken, taken] = &mut last.next;
             *if exit.taken { taken } else { not_taken } = index;
         }
-        (index, block)
+        index
     }
 
     /// Returns the instruction at an index of [`Block::range`].
@@ -143,14 +161,14 @@ impl Blocks {
         self.instructions.get(range).unwrap_or_default()
     }
 
-    /// Returns the index of the instruction at `ip` of `block`.
-    pub(super) fn find(&self, block: &Block, ip: u64) -> Option<usize> {
-        let found = self.instructions(block.range()).iter().position(|found| found.ip == ip);
-        found.map(|at| block.first as usize + at)
+    /// Returns the index of the instruction at `ip` among those of a block.
+    pub(super) fn find(&self, range: Range<usize>, ip: u64) -> Option<usize> {
+        let found = self.instructions(range.clone()).iter().position(|found| found.ip == ip);
+        found.map(|at| range.start + at)
     }
 
     #[cold]
-    fn decode(&mut self, ip: u64, image: &Image) -> (u32, Block) {
+    fn decode(&mut self, ip: u64, image: &Image) -> u32 {
         let has_space = self.instructions.len() + MAX_BLOCK <= MAX_INSTRUCTIONS;
         if !has_space || self.blocks.len() >= MAX_BLOCKS {
             self.clear();
@@ -179,7 +197,7 @@ impl Blocks {
         let index = self.blocks.len() as u32;
         self.blocks.push(block);
         self.by_ip.insert(ip, index);
-        (index, block)
+        index
     }
 }
 
@@ -189,6 +207,11 @@ mod tests {
 
     fn ips(blocks: &Blocks, block: &Block) -> Vec<u64> {
         blocks.instructions(block.range()).iter().map(|instruction| instruction.ip).collect()
+    }
+
+    fn decoded(blocks: &mut Blocks, ip: u64, image: &Image) -> (Vec<u64>, End) {
+        let block = *blocks.at(ip, Exit::default(), image).1;
+        (ips(blocks, &block), block.end)
     }
 
     fn blocks_of(code: &[u8]) -> (Blocks, Image) {
@@ -201,17 +224,14 @@ mod tests {
     fn blocks_continue_at_targets_of_jumps_forward() {
         // nop; jmp 4; int3; (4) nop; jmp 0
         let (mut blocks, image) = blocks_of(b"\x90\xeb\x01\xcc\x90\xeb\xf9");
-        let (_, block) = blocks.at(0, Exit::default(), &image);
-        assert_eq!((ips(&blocks, &block), block.end), (vec![0, 1, 4, 5], End::Jump(0)));
-        let (_, block) = blocks.at(4, Exit::default(), &image);
-        assert_eq!((ips(&blocks, &block), block.end), (vec![4, 5], End::Jump(0)));
+        assert_eq!(decoded(&mut blocks, 0, &image), (vec![0, 1, 4, 5], End::Jump(0)));
+        assert_eq!(decoded(&mut blocks, 4, &image), (vec![4, 5], End::Jump(0)));
     }
 
     #[test]
     fn blocks_end_at_jumps_to_missing_code() {
         let (mut blocks, image) = blocks_of(b"\xeb\x10");
-        let (_, block) = blocks.at(0, Exit::default(), &image);
-        assert_eq!((ips(&blocks, &block), block.end), (vec![0], End::Jump(0x12)));
+        assert_eq!(decoded(&mut blocks, 0, &image), (vec![0], End::Jump(0x12)));
     }
 
     #[test]
@@ -219,7 +239,7 @@ mod tests {
         let (mut blocks, image) = blocks_of(b"\xff\xe0\xff\xe0\xff\xe0");
         let (first, _) = blocks.at(0, Exit { block: u32::MAX, taken: true }, &image);
         let exit = Exit { block: first, taken: true };
-        let of = |(index, block): (u32, Block)| (index, block.ip);
+        let of = |(index, block): (u32, &Block)| (index, block.ip);
         assert_eq!(of(blocks.at(2, exit, &image)), (1, 2));
         assert_eq!(of(blocks.at(2, exit, &image)), (1, 2));
         assert_eq!(of(blocks.at(4, exit, &image)), (2, 4));
@@ -233,7 +253,7 @@ mod tests {
         let (mut blocks, image) = blocks_of(&[0x90; 2 * MAX_INSTRUCTIONS / MAX_BLOCK]);
         for ip in 0..(MAX_INSTRUCTIONS / MAX_BLOCK) as u64 + 2 {
             let exit = Exit { block: blocks.blocks.len() as u32, taken: false };
-            let (_, block) = blocks.at(ip, exit, &image);
+            let block = *blocks.at(ip, exit, &image).1;
             assert_eq!(ips(&blocks, &block).first(), Some(&ip));
         }
         assert!(blocks.blocks.len() < 3);

@@ -8,6 +8,12 @@ use crate::pt::Tnt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Branches(u64);
 
+impl Default for Branches {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Branches {
     pub(super) const NONE: Self = Self(1 << 63);
 

@@ -85,28 +85,29 @@ pub(crate) fn decode_bytes(
     Ok((Instruction { ip, length: instruction.len() as u8, kind }, end))
 }
 
-/// Returns the text of the instruction at `ip`, in Intel's syntax.
+/// Returns the text of the instruction at `ip`, of 16, 32 or 64-bit code, in Intel's syntax.
 #[must_use]
-pub fn disassemble(ip: u64, image: &Image) -> String {
+pub fn disassemble(ip: u64, bitness: u32, image: &Image) -> String {
     let mut text = String::new();
-    IntelFormatter::new().format(&instruction_at(ip, image), &mut text);
+    IntelFormatter::new().format(&instruction_at(ip, bitness, image), &mut text);
     text
 }
 
-/// Returns whether the far branch at `ip` is a return, such as one to user space.
+/// Returns whether the far branch at `ip`, in 16, 32 or 64-bit code, is a return, such as one to
+/// user space.
 #[must_use]
-pub fn is_far_return(ip: u64, image: &Image) -> bool {
+pub fn is_far_return(ip: u64, bitness: u32, image: &Image) -> bool {
     use Mnemonic::{Iret, Iretd, Iretq, Retf, Sysexit, Sysexitq, Sysret, Sysretq, Uiret};
-    let mnemonic = instruction_at(ip, image).mnemonic();
+    let mnemonic = instruction_at(ip, bitness, image).mnemonic();
     let returns = [Iret, Iretd, Iretq, Retf, Sysexit, Sysexitq, Sysret, Sysretq, Uiret];
     returns.contains(&mnemonic)
 }
 
-fn instruction_at(ip: u64, image: &Image) -> iced_x86::Instruction {
+fn instruction_at(ip: u64, bitness: u32, image: &Image) -> iced_x86::Instruction {
     let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     let found = image.read(ip, &mut bytes);
     let code = bytes.get(..found).unwrap_or_default();
-    Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode()
+    Decoder::with_ip(bitness, code, ip, DecoderOptions::NONE).decode()
 }
 
 fn classify(instruction: &iced_x86::Instruction) -> (InstructionKind, End) {
@@ -170,8 +171,18 @@ mod tests {
         for (bytes, expected) in code {
             let mut image = Image::new();
             image.insert(0x1000, bytes);
-            assert_eq!(is_far_return(0x1000, &image), expected, "{bytes:x?}");
+            assert_eq!(is_far_return(0x1000, 64, &image), expected, "{bytes:x?}");
         }
-        assert!(!is_far_return(0, &Image::new()));
+        assert!(!is_far_return(0, 64, &Image::new()));
+    }
+
+    #[test]
+    fn code_has_the_instructions_of_its_mode() {
+        let mut image = Image::new();
+        image.insert(0x1000, &[0x48, 0xcf]);
+        let text = |bitness| disassemble(0x1000, bitness, &image);
+        assert_eq!([64, 32, 16].map(text), ["iretq", "dec eax", "dec ax"]);
+        let returns = |bitness| is_far_return(0x1000, bitness, &image);
+        assert_eq!([64, 32, 16].map(returns), [true, false, false]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod execute;
 mod follow;
+mod known;
 mod visit;
 
 use std::collections::VecDeque;
@@ -57,17 +58,11 @@ pub struct FlowDecoder {
     image: Image,
     blocks: Blocks,
     state: State,
-    /// The next instruction after `run`, while tracing is on.
-    ip: u64,
+    at: Position,
     /// Instructions that were executed and not returned yet.
     run: Range<usize>,
-    /// How the block of `run` ends, until its successor is known.
-    end: Option<End>,
-    /// The way out of the block of `run`.
-    exit: Exit,
-    branches: Branches,
     cue: Option<Cue>,
-    stack: ReturnStack,
+    stack: ReturnStack<Caller>,
     progress: Progress,
     offset: u64,
     tsc: Option<u64>,
@@ -75,6 +70,27 @@ pub struct FlowDecoder {
     /// the last one belongs to the cue.
     times: VecDeque<u64>,
     ended: bool,
+}
+
+/// Where execution is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Position {
+    /// The next instruction after `run`, while tracing is on.
+    ip: u64,
+    /// How the block of `run` ends, until its successor is known.
+    end: Option<End>,
+    /// The way out of the block of `run`.
+    exit: Exit,
+    /// The branches that packets have and no block has taken yet.
+    branches: Branches,
+}
+
+/// A call that has not returned.
+#[derive(Debug, Clone, Copy, Default)]
+struct Caller {
+    return_to: u64,
+    /// The way from the block of the call to the one behind it.
+    exit: Exit,
 }
 
 /// The code of an address space, with what was decoded of it.
@@ -123,11 +139,8 @@ impl FlowDecoder {
             image,
             blocks: Blocks::new(),
             state: State::Lost,
-            ip: 0,
+            at: Position::default(),
             run: 0..0,
-            end: None,
-            exit: Exit::default(),
-            branches: Branches::NONE,
             cue: None,
             stack: ReturnStack::new(),
             progress: Progress::default(),
@@ -183,7 +196,7 @@ impl FlowDecoder {
     /// Changes the cache. Instructions that are not yet returned were executed before the change.
     /// An error may refer to the last one.
     fn move_run(&mut self, change: impl FnOnce(&mut Self)) {
-        let is_used = !self.run.is_empty() || self.end.is_some();
+        let is_used = !self.run.is_empty() || self.at.end.is_some();
         let first = self.run.start.min(self.run.end.saturating_sub(1));
         let kept = self.blocks.instructions(first..self.run.end).to_vec();
         let returned = self.run.start - first;
@@ -197,6 +210,12 @@ impl FlowDecoder {
     #[must_use]
     pub fn tsc(&self) -> Option<u64> {
         self.tsc
+    }
+
+    /// Returns whether the instruction returned last is 16, 32 or 64-bit code.
+    #[must_use]
+    pub fn bitness(&self) -> u32 {
+        self.blocks.bitness()
     }
 
     /// Returns the offset in the stream of the current packet.
@@ -245,16 +264,20 @@ impl FlowDecoder {
         Some(Ok(Part::Instructions(self.blocks.instructions(part))))
     }
 
-    /// Takes the instructions of the same time.
+    /// Takes the instructions of a block, and sets their time. A call is the last one of its block.
     #[inline]
     fn take_run(&mut self) -> Range<usize> {
-        let mut part = self.run.clone();
-        if !self.times.is_empty() {
-            self.advance_time(part.start);
-            part.end = part.start + 1;
-        }
+        let part = self.run.clone();
         self.run.start = part.end;
+        self.take_times(&part);
         part
+    }
+
+    #[inline]
+    fn take_times(&mut self, part: &Range<usize>) {
+        if let (false, Some(last)) = (self.times.is_empty(), part.end.checked_sub(1)) {
+            self.advance_time(last);
+        }
     }
 
     #[inline]
@@ -266,8 +289,8 @@ impl FlowDecoder {
         self.blocks.instruction(index)
     }
 
-    /// Sets the time of the instruction at `index`. If several time stamps remain, the first one is
-    /// that of the next call.
+    /// Sets the time of the instructions up to that at `index`, of which no other is a call. If
+    /// several time stamps remain, the first one is that of the next call.
     #[cold]
     fn advance_time(&mut self, index: usize) {
         self.tsc = self.times.front().copied();

@@ -1,6 +1,8 @@
 //! The code of a traced program.
 
 use std::collections::BTreeMap;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use std::ops::Range;
 
 /// Code by address. Later code replaces earlier code at the same address.
 ///
@@ -44,6 +46,21 @@ impl Image {
         self.sections.iter().map(|(start, bytes)| (*start, &bytes[..]))
     }
 
+    /// Returns whether no other bytes are known at the addresses of these ones.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn agrees(&self, address: u64, bytes: &[u8]) -> bool {
+        let end = end_of(address, bytes.len());
+        let before = self.sections.range(..address).next_back();
+        let mut sections = before.into_iter().chain(self.sections.range(address..end));
+        sections.all(|(start, known)| {
+            // Behind their start, in the section and in these bytes.
+            let behind = |of: u64| usize::try_from(address.max(*start) - of).ok();
+            let known = behind(*start).and_then(|at| known.get(at..)).unwrap_or_default();
+            let bytes = behind(address).and_then(|at| bytes.get(at..)).unwrap_or_default();
+            known.iter().zip(bytes).all(|(known, byte)| known == byte)
+        })
+    }
+
     /// Removes `size` bytes from `address` on.
     pub fn remove(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
@@ -53,6 +70,24 @@ impl Image {
         for start in starts {
             self.cut(start, address, end);
         }
+    }
+
+    /// Keeps the sections for whose addresses `is_kept` holds. Returns addresses that have all the
+    /// others, if there are any.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&Range<u64>) -> bool) -> Option<Range<u64>> {
+        let mut removed: Option<Range<u64>> = None;
+        self.sections.retain(|start, bytes| {
+            let addresses = *start..end_of(*start, bytes.len());
+            let is_kept = is_kept(&addresses);
+            if !is_kept {
+                // In the order of addresses.
+                let start = removed.as_ref().map_or(addresses.start, |removed| removed.start);
+                removed = Some(start..addresses.end);
+            }
+            is_kept
+        });
+        removed
     }
 
     /// Removes `address .. end` from the section at `start`.
@@ -134,6 +169,40 @@ mod tests {
         assert_eq!((read(&image, 10, 9), read(&image, 14, 9)), (vec![1; 2], vec![1; 6]));
         image.remove(0, 100);
         assert_eq!(image.sections.len(), 0);
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[test]
+    fn bytes_agree_if_all_known_ones_are_the_same() {
+        let mut image = Image::new();
+        image.insert(10, &[1, 2, 3]);
+        image.insert(15, &[4, 5]);
+        for (address, bytes, expected) in [
+            (8, &[0, 0, 1, 2, 3, 0, 0, 4, 5, 0][..], true),
+            (8, &[0, 0, 1, 2, 9], false),
+            (11, &[2, 3, 9, 9, 4], true),
+            (12, &[3, 9, 9, 4, 9], false),
+            (16, &[5], true),
+            (16, &[4], false),
+            (17, &[9], true),
+            (0, &[9; 10], true),
+            (12, &[], true),
+        ] {
+            assert_eq!(image.agrees(address, bytes), expected, "{address} {bytes:?}");
+        }
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[test]
+    fn the_addresses_of_removed_sections_are_returned() {
+        let mut image = Image::new();
+        for address in [10, 20, 30, 40] {
+            image.insert(address, &[1; 5]);
+        }
+        let removed = image.retain(|addresses| ![20, 30].contains(&addresses.start));
+        assert_eq!(removed, Some(20..35));
+        assert_eq!(image.retain(|_| true), None);
+        assert_eq!(image.sections().map(|(start, _)| start).collect::<Vec<_>>(), [10, 40]);
     }
 
     #[test]

@@ -151,7 +151,8 @@ fn split_record(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
 }
 
 /// Returns whether packets have reached the end of the area. The kernel does not count rounds, and
-/// a new area is zero. Packets are never zero for a page: there is a PSB in between.
+/// a new area is zero. A processor does not write zeros for a page: these are PAD packets, which it
+/// writes for alignment.
 fn is_wrapped(area: &impl AuxArea, head: u64) -> bool {
     let size = area.size();
     let start = size.saturating_sub(END_BYTES).max(usize::try_from(head).unwrap_or(size));

@@ -36,8 +36,11 @@ use super::layout::{info, TimeConversion, INTEL_PT};
 use crate::pt::Timing;
 use crate::recording::{Clock, Error, Recording, Writer};
 
-/// The most bytes of a snapshot, of which two are in memory.
+/// The most bytes of a snapshot, of which one is in memory.
 const MAX_SNAPSHOT_BYTES: u64 = 1 << 30;
+
+/// The most bytes of the ends of all buffers' last snapshots, which are in memory: from a PSB on.
+const MAX_END_BYTES: usize = 1 << 28;
 
 /// Why a file of perf cannot be read.
 #[derive(Debug)]
@@ -187,13 +190,20 @@ impl Queue {
         Ok(Self { queue, packets: tempfile::tempfile()?, snapshots: Joiner::default() })
     }
 
-    fn add_snapshot(&mut self, bytes: &mut dyn Read) -> io::Result<()> {
+    /// Adds a snapshot. `available` is the memory for its end.
+    fn add_snapshot(&mut self, bytes: &mut dyn Read, available: usize) -> io::Result<()> {
         let mut snapshot = Vec::new();
         bytes.take(MAX_SNAPSHOT_BYTES + 1).read_to_end(&mut snapshot)?;
         if snapshot.len() as u64 > MAX_SNAPSHOT_BYTES {
             return Err(io::Error::other("a snapshot has more than 1 GiB"));
         }
-        self.packets.write_all(&self.snapshots.next(snapshot))
+        self.packets.write_all(&self.snapshots.next(&snapshot))?;
+        if self.snapshots.kept() > available {
+            let message = "the snapshots have more than 256 MiB behind their last PSB packets: \
+                           record with a smaller psb_period";
+            return Err(io::Error::other(message));
+        }
+        Ok(())
     }
 }
 
@@ -208,13 +218,15 @@ impl AuxVisitor for Contents {
     }
 
     fn data(&mut self, queue: AuxQueue, bytes: &mut dyn Read) -> io::Result<()> {
+        let others = self.queues.iter().filter(|(index, _)| **index != queue.index);
+        let kept: usize = others.map(|(_, other)| other.snapshots.kept()).sum();
         let known = match self.queues.entry(queue.index) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(Queue::new(queue)?),
         };
         match self.fields.get(info::SNAPSHOT_MODE) {
             None | Some(0) => io::copy(bytes, &mut known.packets).map(drop),
-            Some(_) => known.add_snapshot(bytes),
+            Some(_) => known.add_snapshot(bytes, MAX_END_BYTES.saturating_sub(kept)),
         }
     }
 

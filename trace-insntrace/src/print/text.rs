@@ -60,7 +60,7 @@ fn packets(
         }
         while let Some(packet) = packets.next_packet() {
             match packet {
-                Ok(at) => writeln!(out, "{:08x} {:?}", at.offset, at.packet),
+                Ok(at) => writeln!(out, "{:08x} {}", at.offset, at.packet),
                 Err(error) => {
                     summary.errors += 1;
                     writeln!(out, "error: {error}")
@@ -108,19 +108,21 @@ impl<W: Write> Lines<'_, '_, W> {
         decoder: &Decoder<'_>,
         instruction: &Instruction,
     ) -> std::io::Result<()> {
-        let ip = instruction.ip;
+        let (ip, flow) = (instruction.ip, decoder.flow());
         let (function, is_new) = self.function(decoder, ip);
         if self.is_raw {
             if is_new {
                 writeln!(self.out, "# function {}", function.name)?;
             }
             let kind = match instruction.kind {
-                InstructionKind::Far if is_far_return(ip, decoder.flow().image()) => "freturn",
+                InstructionKind::Far if is_far_return(ip, flow.bitness(), flow.image()) => {
+                    "freturn"
+                }
                 kind => kind_name(kind),
             };
             return writeln!(self.out, "{} {ip:016x} {kind}", ticks(decoder));
         }
-        let text = disassemble(ip, decoder.flow().image());
+        let text = disassemble(ip, flow.bitness(), flow.image());
         let offset = ip.saturating_sub(function.start);
         writeln!(self.out, "{} {ip:016x} {}+0x{offset:x} {text}", ticks(decoder), function.name)
     }
@@ -206,7 +208,7 @@ fn write_event(out: &mut impl Write, decoder: &Decoder<'_>, event: &Event) -> st
             writeln!(out)
         }
         Event::Overflow { .. } => writeln!(out, "{at} # packets were lost"),
-        Event::Packet { packet, .. } => writeln!(out, "{at} # {packet:?}"),
+        Event::Packet { packet, .. } => writeln!(out, "{at} # {packet}"),
     }
 }
 

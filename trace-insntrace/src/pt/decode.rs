@@ -7,12 +7,12 @@ mod extended;
 
 use core::fmt;
 
-use super::head::Head;
+use super::head;
 use super::layout::{
-    cyc_next, first, low_bytes, mode, opcode, payload_bytes, tsc, CYC_FIRST_BITS, CYC_MAX_BITS,
+    cyc_next, first, low_bytes, mode, opcode, payload_bytes, CYC_FIRST_BITS, CYC_MAX_BITS,
     CYC_NEXT_BITS, MAX_PACKET_BYTES,
 };
-use super::packet::{ExecMode, Packet, TsxMode};
+use super::packet::{Packet, TsxMode};
 
 /// Why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,48 +59,39 @@ pub fn packet(bytes: &[u8]) -> Decoded {
     with_packet(bytes, |packet, size| (packet, size))
 }
 
-/// Calls `then` with the packet that `bytes` start with and its size. It is called in several
-/// places, so that a packet is used where it is made: to copy values of several types takes longer
-/// than to decode them.
+/// Calls `then` with the packet that `bytes` start with and its size. It is called in two places,
+/// so that a common packet is used where it is made: copying packets of all kinds takes longer than
+/// decoding it.
 #[inline]
 pub(super) fn with_packet<T>(
     bytes: &[u8],
     then: impl FnOnce(Packet, usize) -> T,
 ) -> Result<T, DecodeError> {
     // Most packets: all of the bytes that the first one may announce are there.
-    if let Some([byte, payload @ ..]) = bytes.first_chunk::<9>() {
-        let word = u64::from_le_bytes(*payload);
-        match Head::of(*byte) {
-            Head::Tnt(tnt) => return Ok(then(Packet::Tnt(tnt), 1)),
-            Head::Ip(head) => return Ok(then(head.packet(word), head.size())),
-            Head::Time => {
-                return Ok(then(Packet::Tsc(tsc::Value::get(word)), 1 + payload_bytes::TSC));
-            }
-            Head::Mode => return Ok(then(mode_packet(word)?, 1 + payload_bytes::MODE)),
-            Head::Extended | Head::Other => {}
+    if let Some([byte, word @ ..]) = bytes.first_chunk::<{ head::MAX_BYTES }>() {
+        if let Some((packet, size)) = head::common(*byte, u64::from_le_bytes(*word)) {
+            return Ok(then(packet, size));
         }
     }
     any_packet(bytes).map(|(packet, size)| then(packet, size))
 }
 
 /// Decodes packets of all kinds, in any number of bytes.
+#[inline(never)]
 fn any_packet(bytes: &[u8]) -> Decoded {
     let byte = *bytes.first().ok_or(DecodeError::Truncated)?;
-    match Head::of(byte) {
-        Head::Tnt(tnt) => Ok((Packet::Tnt(tnt), 1)),
-        Head::Ip(head) => plain(bytes, head.size() - 1, |ip| head.packet(ip)),
-        Head::Time => plain(bytes, payload_bytes::TSC, Packet::Tsc),
-        Head::Mode => {
-            let (payload, size) = payload(bytes, 1, payload_bytes::MODE)?;
-            Ok((mode_packet(payload)?, size))
-        }
-        Head::Extended => extended::packet(bytes),
-        Head::Other if byte == opcode::PAD => Ok((Packet::Pad, 1)),
-        Head::Other if byte == opcode::MTC => {
-            plain(bytes, payload_bytes::MTC, |ctc| Packet::Mtc(ctc as u8))
-        }
-        Head::Other if first::IsCyc::get(byte.into()) == first::CYC => cyc(bytes),
-        Head::Other => Err(unknown(byte)),
+    let available = bytes.len().min(head::MAX_BYTES);
+    let (word, _) = payload(bytes, 1, available - 1)?;
+    if let Some((packet, size)) = head::common(byte, word) {
+        let is_whole = size <= bytes.len();
+        return is_whole.then_some((packet, size)).ok_or(DecodeError::Truncated);
+    }
+    match byte {
+        opcode::EXTENDED => extended::packet(bytes),
+        opcode::MTC => plain(bytes, payload_bytes::MTC, |ctc| Packet::Mtc(ctc as u8)),
+        opcode::MODE => tsx(bytes),
+        _ if first::IsCyc::get(byte.into()) == first::CYC => cyc(bytes),
+        _ => Err(unknown(byte)),
     }
 }
 
@@ -114,20 +105,16 @@ fn unknown(byte: u8) -> DecodeError {
     }
 }
 
-#[inline]
-fn mode_packet(payload: u64) -> Result<Packet, DecodeError> {
-    match mode::Leaf::get(payload) {
-        mode::EXEC => Ok(Packet::ModeExec(ExecMode {
-            long: mode::Long::get(payload) == 1,
-            default_32: mode::Default32::get(payload) == 1,
-            interrupts: mode::Interrupts::get(payload) == 1,
-        })),
-        mode::TSX => Ok(Packet::ModeTsx(TsxMode {
-            in_transaction: mode::InTransaction::get(payload) == 1,
-            aborted: mode::Aborted::get(payload) == 1,
-        })),
-        _ => Err(malformed("MODE")),
+fn tsx(bytes: &[u8]) -> Decoded {
+    let (payload, size) = payload(bytes, 1, payload_bytes::MODE)?;
+    if mode::Leaf::get(payload) != mode::TSX {
+        return Err(malformed("MODE"));
     }
+    let mode = TsxMode {
+        in_transaction: mode::InTransaction::get(payload) == 1,
+        aborted: mode::Aborted::get(payload) == 1,
+    };
+    Ok((Packet::ModeTsx(mode), size))
 }
 
 fn cyc(bytes: &[u8]) -> Decoded {

@@ -107,10 +107,7 @@ fn ip(out: &mut Vec<u8>, kind: u64, ip: Ip) {
 }
 
 fn exec_mode(exec: ExecMode) -> u64 {
-    mode::Leaf::make(mode::EXEC)
-        | mode::Long::make(exec.long.into())
-        | mode::Default32::make(exec.default_32.into())
-        | mode::Interrupts::make(exec.interrupts.into())
+    mode::Leaf::make(mode::EXEC) | exec.to_payload()
 }
 
 fn tsx_mode(tsx: TsxMode) -> u64 {

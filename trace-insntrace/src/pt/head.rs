@@ -1,104 +1,103 @@
-//! The first byte of a packet.
+//! Common packets, by their first byte.
+//!
+//! The kind of the next packet often cannot be predicted. So it takes no branches: the first byte
+//! selects the packet without its payload from a table, and the payload is a word that is added.
 
-use super::layout::{first, low_bytes, opcode, Compression};
-use super::packet::{Ip, Packet, Tnt};
+use super::layout::{first, low_bytes, mode, opcode, payload_bytes, Compression};
+use super::packet::{ExecMode, Ip, Packet, Tnt};
 
-/// What the first byte says about the packet, if it says all but the payload.
+/// The most bytes of a common packet: the first one and a word.
+pub(super) const MAX_BYTES: usize = 9;
+
+/// What the first byte says about a common packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Head {
-    /// A short TNT, the whole packet.
-    Tnt(Tnt),
-    /// A packet with an IP.
-    Ip(IpHead),
-    /// TSC.
-    Time,
-    /// MODE.
-    Mode,
-    /// A packet whose second byte says more.
-    Extended,
-    /// Another packet, or none.
-    Other,
-}
-
-/// The head of a packet with an IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct IpHead {
-    kind: IpKind,
-    compression: Compression,
-    /// The size of the packet.
+struct Head {
+    /// The packet without the payload behind the first byte.
+    packet: Packet,
+    /// The bits of the word behind the first byte that belong to the packet.
+    mask: u64,
+    /// The size of the packet in bytes.
     size: u8,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum IpKind {
-    Tip,
-    TipPge,
-    TipPgd,
-    Fup,
-}
-
-/// The head for each byte. With it, the size of an unpredictable packet takes no branches.
-static HEADS: [Head; 256] = {
-    let mut heads = [Head::Other; 256];
+/// The packets without their payloads, and the masks of these, by the first byte.
+static PACKETS: [(Packet, u64); 256] = {
+    let mut packets = [(Packet::Pad, 0); 256];
     let mut byte = 0;
-    while byte < heads.len() {
-        heads[byte] = Head::new(byte as u8);
+    while byte < packets.len() {
+        if let Some(head) = Head::new(byte as u8) {
+            packets[byte] = (head.packet, head.mask);
+        }
         byte += 1;
     }
-    heads
+    packets
+};
+
+/// The sizes in bytes, by the first byte, or 0 if it begins no common packet. Each packet waits for
+/// the size of the one before, which is found soonest in a small table.
+static SIZES: [u8; 256] = {
+    let mut sizes = [0; 256];
+    let mut byte = 0;
+    while byte < sizes.len() {
+        if let Some(head) = Head::new(byte as u8) {
+            sizes[byte] = head.size;
+        }
+        byte += 1;
+    }
+    sizes
 };
 
 impl Head {
-    #[inline]
-    pub(super) fn of(byte: u8) -> Self {
-        // A byte is always in range, and the compiler omits the check.
-        HEADS.get(usize::from(byte)).copied().unwrap_or(Self::Other)
-    }
-
-    const fn new(byte: u8) -> Self {
+    const fn new(byte: u8) -> Option<Self> {
         let word = byte as u64;
-        match (first::IsNotTnt::get(word), Tnt::from_payload(first::Tnt::get(word))) {
-            (0, Some(tnt)) => return Self::Tnt(tnt),
-            (0, None) if byte == opcode::EXTENDED => return Self::Extended,
+        if first::IsNotTnt::get(word) == 0 {
+            return match Tnt::from_payload(first::Tnt::get(word)) {
+                Some(tnt) => Some(Self { packet: Packet::Tnt(tnt), mask: 0, size: 1 }),
+                None if byte == opcode::PAD => Some(Self { packet: Packet::Pad, mask: 0, size: 1 }),
+                None => None,
+            };
+        }
+        match byte {
+            opcode::TSC => return Some(Self::with(Packet::Tsc(0), payload_bytes::TSC)),
+            opcode::MODE => {
+                let packet = Packet::ModeExec(ExecMode::from_payload(0));
+                let mask = ExecMode::new(true, true).with_interrupts(true).to_payload();
+                return Some(Self { mask, ..Self::with(packet, payload_bytes::MODE) });
+            }
             _ => {}
         }
-        let kind = match first::IpKind::get(word) {
-            first::TIP => IpKind::Tip,
-            first::TIP_PGE => IpKind::TipPge,
-            first::TIP_PGD => IpKind::TipPgd,
-            first::FUP => IpKind::Fup,
-            _ if byte == opcode::TSC => return Self::Time,
-            _ if byte == opcode::MODE => return Self::Mode,
-            _ => return Self::Other,
+        let Some(compression) = Compression::from_bits(first::IpCompression::get(word)) else {
+            return None;
         };
-        match Compression::from_bits(first::IpCompression::get(word)) {
-            Some(compression) => {
-                let size = 1 + compression.bytes() as u8;
-                Self::Ip(IpHead { kind, compression, size })
-            }
-            None => Self::Other,
-        }
+        let ip = Ip::new(compression, 0);
+        let packet = match first::IpKind::get(word) {
+            first::TIP => Packet::Tip(ip),
+            first::TIP_PGE => Packet::TipPge(ip),
+            first::TIP_PGD => Packet::TipPgd(ip),
+            first::FUP => Packet::Fup(ip),
+            _ => return None,
+        };
+        Some(Self::with(packet, compression.bytes()))
+    }
+
+    const fn with(packet: Packet, payload_bytes: usize) -> Self {
+        let mask = low_bytes(u64::MAX, payload_bytes);
+        Self { packet, mask, size: 1 + payload_bytes as u8 }
     }
 }
 
-impl IpHead {
-    /// Returns the size of the packet in bytes.
-    #[inline]
-    pub(super) fn size(self) -> usize {
-        self.size.into()
+/// Returns the packet that begins with `byte`, and its size, if it is a common one. The bytes
+/// behind the first one are those of `word`. Bytes beyond the packet are ignored.
+#[inline]
+pub(super) fn common(byte: u8, word: u64) -> Option<(Packet, usize)> {
+    // A byte is always in range, and the compiler omits the checks.
+    let size = *SIZES.get(usize::from(byte))?;
+    let is_other_mode = byte == opcode::MODE && mode::Leaf::get(word) != mode::EXEC;
+    if size == 0 || is_other_mode {
+        return None;
     }
-
-    /// Returns the packet whose payload is the lowest bytes of `word`.
-    #[inline]
-    pub(super) fn packet(self, word: u64) -> Packet {
-        let ip = Ip::from_payload(self.compression, low_bytes(word, self.size() - 1));
-        match self.kind {
-            IpKind::Tip => Packet::Tip(ip),
-            IpKind::TipPge => Packet::TipPge(ip),
-            IpKind::TipPgd => Packet::TipPgd(ip),
-            IpKind::Fup => Packet::Fup(ip),
-        }
-    }
+    let (packet, mask) = PACKETS.get(usize::from(byte))?;
+    Some((packet.with_payload(word & mask), size.into()))
 }
 
 #[cfg(test)]
@@ -106,17 +105,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_with_an_ip_have_a_head_for_each_compression() {
-        let ips = (0..=255).filter(|byte| matches!(Head::of(*byte), Head::Ip(_)));
-        assert_eq!(ips.count(), 4 * Compression::ALL.len());
-        let others = [
-            (Head::Time, opcode::TSC),
-            (Head::Mode, opcode::MODE),
-            (Head::Extended, opcode::EXTENDED),
-        ];
-        for (head, opcode) in others {
-            let bytes = (0..=255).filter(|byte| Head::of(*byte) == head);
-            assert_eq!(bytes.collect::<Vec<_>>(), [opcode]);
+    fn first_bytes_that_are_shared_have_no_size() {
+        let sizes = (0..=255_u8).map(|byte| (byte, SIZES[usize::from(byte)]));
+        let count = |wanted: fn(u8) -> bool| sizes.clone().filter(|(_, it)| wanted(*it)).count();
+        // Short TNT and PAD, without the first byte of others.
+        let of_one_byte = 128 - 1;
+        let suppressed = 4;
+        assert_eq!(count(|size| size == 1), of_one_byte + suppressed);
+        // MODE, TSC, and the other compressions of four packets.
+        assert_eq!(count(|size| size > 1), 2 + 4 * (Compression::ALL.len() - 1));
+        for byte in [opcode::EXTENDED, opcode::MTC, first::CYC as u8] {
+            assert_eq!(common(byte, 0), None, "{byte:x}");
+        }
+    }
+
+    #[test]
+    fn common_packets_take_their_part_of_the_word() {
+        let word = 0x8877_6655_4433_2211;
+        assert_eq!(common(opcode::TSC, word), Some((Packet::Tsc(0x77_6655_4433_2211), 8)));
+        let mode = ExecMode::LONG;
+        assert_eq!(common(opcode::MODE, word & !0x10), Some((Packet::ModeExec(mode), 2)));
+        // TSX.
+        assert_eq!(common(opcode::MODE, 0x20), None);
+        for compression in Compression::ALL {
+            let byte = first::TIP | first::IpCompression::make(compression.bits());
+            let expected = Packet::Tip(Ip::new(compression, word));
+            let size = 1 + compression.bytes();
+            assert_eq!(common(byte as u8, word), Some((expected, size)));
         }
     }
 }

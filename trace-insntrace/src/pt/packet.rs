@@ -1,8 +1,9 @@
 //! One packet as a value.
 
+use core::fmt;
 use core::num::NonZero;
 
-use super::layout::{low_bytes, Compression, MAX_LONG_TNT, MAX_SHORT_TNT};
+use super::layout::{low_bytes, mode, Compression, MAX_LONG_TNT, MAX_SHORT_TNT};
 
 /// A packet of an Intel PT stream.
 ///
@@ -120,6 +121,23 @@ pub enum Packet {
     },
 }
 
+impl Packet {
+    /// Adds bits to the payload of a packet whose payload is one word. Such words have the same
+    /// place in each packet, so that the packets' kinds, which cannot be predicted, take no branch.
+    #[inline]
+    #[must_use]
+    pub(super) fn with_payload(mut self, bits: u64) -> Self {
+        match &mut self {
+            Self::Tnt(tnt) => tnt.payload |= bits,
+            Self::Tip(ip) | Self::TipPge(ip) | Self::TipPgd(ip) | Self::Fup(ip) => ip.bits |= bits,
+            Self::ModeExec(mode) => mode.bits |= bits,
+            Self::Tsc(ticks) => *ticks |= bits,
+            _ => {}
+        }
+        self
+    }
+}
+
 /// Results of conditional branches, the oldest first. A compressed return is a taken branch.
 ///
 /// There is at least one, and at most [`MAX_LONG_TNT`].
@@ -209,13 +227,6 @@ impl Ip {
         Self { compression, bits: low_bytes(ip, compression.bytes()) }
     }
 
-    /// Returns the IP of a payload that has no bits but those that `compression` keeps.
-    #[inline]
-    #[must_use]
-    pub(super) const fn from_payload(compression: Compression, bits: u64) -> Self {
-        Self { compression, bits }
-    }
-
     /// Returns `ip` in the fewest bytes from which a reader that knows `last` restores it.
     #[inline]
     #[must_use]
@@ -269,29 +280,76 @@ const fn sign_extend_48(ip: u64) -> u64 {
 }
 
 /// The execution mode that [`Packet::ModeExec`] announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ExecMode {
-    /// CS.L and EFER.LMA.
-    pub long: bool,
-    /// CS.D.
-    pub default_32: bool,
-    /// RFLAGS.IF; only with event tracing.
-    pub interrupts: bool,
+    /// The payload of the packet, a word as in other common packets: see [`Packet::with_payload`].
+    bits: u64,
 }
 
 impl ExecMode {
     /// 64-bit code.
-    pub const LONG: Self = Self { long: true, default_32: false, interrupts: false };
+    pub const LONG: Self = Self::new(true, false);
+
+    /// Returns the mode of code with CS.L `long` and CS.D `default_32`. RFLAGS.IF is 0.
+    #[must_use]
+    pub const fn new(long: bool, default_32: bool) -> Self {
+        Self { bits: mode::Long::make(long as u64) | mode::Default32::make(default_32 as u64) }
+    }
+
+    /// Sets RFLAGS.IF, which packets have with event tracing only.
+    #[must_use]
+    pub const fn with_interrupts(self, interrupts: bool) -> Self {
+        let others = self.bits & !mode::Interrupts::make(1);
+        Self { bits: others | mode::Interrupts::make(interrupts as u64) }
+    }
+
+    /// Returns the mode of a payload that has no other bits.
+    pub(super) const fn from_payload(bits: u64) -> Self {
+        Self { bits }
+    }
+
+    /// Returns the bits of the payload.
+    pub(super) const fn to_payload(self) -> u64 {
+        self.bits
+    }
+
+    /// Returns CS.L and EFER.LMA.
+    #[must_use]
+    pub const fn long(self) -> bool {
+        mode::Long::get(self.bits) == 1
+    }
+
+    /// Returns CS.D.
+    #[must_use]
+    pub const fn default_32(self) -> bool {
+        mode::Default32::get(self.bits) == 1
+    }
+
+    /// Returns RFLAGS.IF.
+    #[must_use]
+    pub const fn interrupts(self) -> bool {
+        mode::Interrupts::get(self.bits) == 1
+    }
 
     /// Returns 16, 32 or 64, or `None` if the bits contradict each other.
     #[must_use]
     pub const fn bitness(self) -> Option<u32> {
-        match (self.long, self.default_32) {
+        match (self.long(), self.default_32()) {
             (true, false) => Some(64),
             (false, true) => Some(32),
             (false, false) => Some(16),
             (true, true) => None,
         }
+    }
+}
+
+impl fmt::Debug for ExecMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecMode")
+            .field("long", &self.long())
+            .field("default_32", &self.default_32())
+            .field("interrupts", &self.interrupts())
+            .finish()
     }
 }
 

@@ -1,19 +1,19 @@
-//! The return addresses of the latest calls.
+//! The latest calls that have not returned.
 
 use super::layout::RETURN_STACK_ENTRIES;
 
-/// A stack of [`RETURN_STACK_ENTRIES`] addresses. One more replaces the oldest.
+/// A stack of [`RETURN_STACK_ENTRIES`] calls. One more replaces the oldest.
 #[derive(Debug, Clone)]
-pub(crate) struct ReturnStack {
-    entries: [u64; RETURN_STACK_ENTRIES],
+pub(crate) struct ReturnStack<T> {
+    entries: [T; RETURN_STACK_ENTRIES],
     /// The number of pushes less the number of pops, as a position in `entries`.
     top: usize,
     len: usize,
 }
 
-impl ReturnStack {
-    pub(crate) const fn new() -> Self {
-        Self { entries: [0; RETURN_STACK_ENTRIES], top: 0, len: 0 }
+impl<T: Copy + Default> ReturnStack<T> {
+    pub(crate) fn new() -> Self {
+        Self { entries: [T::default(); RETURN_STACK_ENTRIES], top: 0, len: 0 }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -21,16 +21,16 @@ impl ReturnStack {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, address: u64) {
+    pub(crate) fn push(&mut self, call: T) {
         if let Some(entry) = self.entries.get_mut(self.top) {
-            *entry = address;
+            *entry = call;
         }
         self.top = (self.top + 1) % RETURN_STACK_ENTRIES;
         self.len = (self.len + 1).min(RETURN_STACK_ENTRIES);
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<u64> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
         self.top = (self.top + RETURN_STACK_ENTRIES - 1) % RETURN_STACK_ENTRIES;
         self.entries.get(self.top).copied()
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_address_is_replaced() {
+    fn the_oldest_call_is_replaced() {
         let mut stack = ReturnStack::new();
         (0..70).for_each(|address| stack.push(address));
         let popped: Vec<_> = std::iter::from_fn(|| stack.pop()).collect();

@@ -47,7 +47,8 @@ pub struct Writer {
     /// `None` if the next IP must not refer to it.
     last_ip: Option<u64>,
     branches: Option<Tnt>,
-    stack: ReturnStack,
+    /// The return addresses.
+    stack: ReturnStack<u64>,
     compress_returns: bool,
     long_tnt: bool,
 }

@@ -96,6 +96,23 @@ impl StepBackend {
 
     /// Starts to trace the threads of a group. Those that have ended are left out.
     fn begin(&mut self, descriptors: Vec<u32>) -> io::Result<()> {
+        let Some((slot, target, routes)) = self.routes(&descriptors)? else { return Ok(()) };
+        let attached = match self.settings.engine {
+            Engine::Step => Attached::Thread(target.tid),
+            Engine::Block => Attached::Process(target.process),
+        };
+        let worker = Worker::start(attached, slot.options(self.settings), routes)?;
+        self.groups.push(Group { descriptors, worker });
+        Ok(())
+    }
+
+    /// Returns the threads of a group and their buffers, and the first of them. Those that have
+    /// ended are left out.
+    ///
+    /// # Errors
+    ///
+    /// The buffers have different configurations.
+    fn routes(&self, descriptors: &[u32]) -> io::Result<Option<(&Slot, &Target, Vec<Route>)>> {
         let (mut traced, mut routes) = (None::<(&Slot, &Target)>, Vec::new());
         for slot in descriptors.iter().filter_map(|number| self.slots.get(number)) {
             let Some(target) = slot.target().filter(|target| target.check().is_ok()) else {
@@ -108,14 +125,7 @@ impl StepBackend {
             }
             routes.push(Route { tid: target.tid, buffer: slot.buffer.clone() });
         }
-        let Some((slot, target)) = traced else { return Ok(()) };
-        let attached = match self.settings.engine {
-            Engine::Step => Attached::Thread(target.tid),
-            Engine::Block => Attached::Process(target.process),
-        };
-        let worker = Worker::start(attached, slot.options(self.settings), routes)?;
-        self.groups.push(Group { descriptors, worker });
-        Ok(())
+        Ok(traced.map(|(slot, target)| (slot, target, routes)))
     }
 
     /// Releases the threads of these groups.
@@ -188,6 +198,11 @@ impl Backend for StepBackend {
             return Ok(());
         }
         let group = self.group_of(descriptor);
+        // What is refused does not interrupt the tracing of other threads.
+        if let Err(error) = self.routes(&group) {
+            self.slots.get_mut(&descriptor.0).ok_or(Status::Internal)?.thread = None;
+            return Err(status(&error));
+        }
         self.end_of(&group);
         self.begin(group).map_err(|error| {
             // This error is the first one.
@@ -246,6 +261,8 @@ impl Backend for StepBackend {
     }
 
     fn state(&mut self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
+        let of_buffer = |group: &&Group| group.descriptors.contains(&descriptor.0);
+        self.groups.iter().filter(of_buffer).for_each(|group| group.worker.write());
         let buffer = lock(&self.slot(descriptor)?.buffer);
         if buffer.has_failed() {
             return Err(Status::Internal);
@@ -312,16 +329,45 @@ mod tests {
     use crate::service::worker::tests::{start_threads, tracer_of, CONFIG};
     use crate::step::refuse;
 
+    /// Allocates a buffer for each thread, and assigns it.
+    fn assign_all(backend: &mut StepBackend, buffers: &[BufferDescriptor], threads: &[u32]) {
+        for (buffer, thread) in buffers.iter().zip(threads) {
+            backend.allocate(*buffer, &CONFIG).unwrap();
+            backend.assign(*buffer, ThreadKoid(u64::from(*thread))).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_assignment_that_is_refused_does_not_interrupt_others() {
+        let (mut child, mut output, threads) = start_threads();
+        let settings = Settings { engine: Engine::Block, clock: || 0, ..Settings::default() };
+        let mut backend = StepBackend::new(settings);
+        let [traced, refused] = [0, 1].map(BufferDescriptor);
+        assign_all(&mut backend, &[traced], &threads);
+        backend.start().unwrap();
+        let config = BufferConfig { ctl: CONFIG.ctl ^ ctl::TscEnable::make(1), ..CONFIG };
+        backend.allocate(refused, &config).unwrap();
+        // Threads that are released could not be attached again: the handle that ends tracing is a
+        // pipe.
+        refuse(libc::SYS_pipe2);
+        let other = ThreadKoid(u64::from(threads[1]));
+        assert_eq!(backend.assign(refused, other), Err(Status::NotSupported));
+        assert!(backend.slots[&refused.0].thread.is_none());
+        backend.state(traced).unwrap();
+        assert_ne!(tracer_of(&child), "0");
+        backend.stop();
+        drop(child.stdin.take());
+        output.read_to_end(&mut Vec::new()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
     #[test]
     fn a_group_that_cannot_be_attached_again_has_failed() {
         let (mut child, mut output, threads) = start_threads();
         let settings = Settings { engine: Engine::Block, clock: || 0, ..Settings::default() };
         let mut backend = StepBackend::new(settings);
         let buffers = [0, 1].map(BufferDescriptor);
-        for (buffer, thread) in buffers.into_iter().zip(&threads) {
-            backend.allocate(buffer, &CONFIG).unwrap();
-            backend.assign(buffer, ThreadKoid(u64::from(*thread))).unwrap();
-        }
+        assign_all(&mut backend, &buffers, &threads);
         backend.start().unwrap();
         // The handle that ends tracing is a pipe.
         refuse(libc::SYS_pipe2);

@@ -9,8 +9,9 @@
 //!  +----------+----------+-----------+
 //! ```
 //!
-//! A packet has exactly the bytes of its fields. Replies of `GetChunkHandle` and `GetSideData` have
-//! one descriptor beside them. Bytes of the other process are hostile.
+//! A packet has exactly the bytes of its fields, except that the reply of `GetBufferState` may end
+//! behind its first one, as that of older services does. Replies of `GetChunkHandle` and
+//! `GetSideData` have one descriptor beside them. Bytes of the other process are hostile.
 
 use crate::controller::{
     Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Losses, Mode, Status, ThreadKoid,
@@ -260,8 +261,12 @@ impl Field for BufferState {
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let (capture_end, is_full) = (u64::read(bytes)?, bool::read(bytes)?);
-        Some(Self { capture_end, is_full, losses: Losses::read(bytes)? })
+        let capture_end = u64::read(bytes)?;
+        if bytes.is_empty() {
+            // An older service, which may have been started before a new version was installed.
+            return Some(Self { capture_end, is_full: false, losses: Losses::default() });
+        }
+        Some(Self { capture_end, is_full: bool::read(bytes)?, losses: Losses::read(bytes)? })
     }
 }
 
@@ -322,6 +327,12 @@ mod tests {
         address_ranges: [(4, 5), (6, u64::MAX)],
     };
 
+    /// The size of a reply with the state of a buffer.
+    const STATE_BYTES: usize = 4 + 4 + 8 + 1 + 3 * 8;
+
+    /// The same before it had more than the fill level.
+    const OLD_STATE_BYTES: usize = 4 + 4 + 8;
+
     const LOSSES: Losses = Losses { truncated: 1, gaps: 2, records: 1 << 40 };
 
     /// Each request, with the results of a successful reply.
@@ -345,14 +356,16 @@ mod tests {
         (Request::Close, Results::Leaving(3)),
     ];
 
-    /// Checks that only the bytes themselves are decoded, not fewer and not more.
+    /// Checks that only the bytes themselves are decoded, not fewer and not more. The reply of an
+    /// older service has [`OLD_STATE_BYTES`].
     fn check<T: PartialEq + std::fmt::Debug>(
         bytes: &[u8],
         value: T,
         decode: impl Fn(&[u8]) -> Option<T>,
     ) {
         assert!(bytes.len() <= MAX_BYTES);
-        for end in 0..bytes.len() {
+        let is_state = bytes.len() == STATE_BYTES;
+        for end in (0..bytes.len()).filter(|end| !is_state || *end != OLD_STATE_BYTES) {
             assert_eq!(decode(&bytes[..end]), None, "{end} bytes of {value:?}");
         }
         let longer = [bytes, &[0]].concat();
@@ -377,6 +390,16 @@ mod tests {
             check(&encode_status(status), status, decode_status);
         }
         assert_eq!(Request::Call(Call::AllocateBuffer(CONFIG)).encode().len(), 61);
+    }
+
+    #[test]
+    fn an_older_service_has_the_fill_level_of_a_buffer_only() {
+        let request = Request::Call(Call::GetBufferState(BUFFER));
+        let state = |is_full, losses| BufferState { capture_end: 1 << 40, is_full, losses };
+        let reply = request.encode_reply(Ok(Results::State(state(true, LOSSES))));
+        assert_eq!(reply.len(), STATE_BYTES);
+        let expected = Ok(Results::State(state(false, Losses::default())));
+        assert_eq!(request.decode_reply(&reply[..OLD_STATE_BYTES]), Some(expected));
     }
 
     #[test]

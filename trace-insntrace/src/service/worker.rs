@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, Origin};
 use crate::recording::{Note, TraceId};
-use crate::step::{Options, StopHandle, Tracer};
+use crate::step::{Options, Step, StopHandle, Tracer};
 
 /// How many instructions are executed before their packets are written to the buffers.
 const WRITE_INTERVAL: u64 = 1024;
@@ -18,6 +18,10 @@ const WRITE_INTERVAL: u64 = 1024;
 /// How long a call waits until threads are released. Only a thread that cannot be interrupted, as
 /// during `vfork`, takes longer. It is released when it stops.
 pub(super) const RELEASE_TIME: Duration = Duration::from_secs(2);
+
+/// How long a call waits until a worker has written its packets. Only a worker that waits for a
+/// thread which cannot be interrupted takes longer.
+const WRITE_TIME: Duration = Duration::from_millis(200);
 
 /// What a worker attaches to.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +45,8 @@ pub(super) struct Worker {
     /// Whether packets are still written.
     is_writing: Arc<AtomicBool>,
     routes: Vec<Route>,
+    /// Answers to requests to write packets.
+    written: Receiver<()>,
     /// Disconnected when the threads are released.
     released: Receiver<()>,
 }
@@ -49,6 +55,8 @@ pub(super) struct Worker {
 struct Sink {
     channels: Vec<Channel>,
     is_writing: Arc<AtomicBool>,
+    /// Answers requests to write packets.
+    writing: Sender<()>,
 }
 
 /// The buffer of one thread.
@@ -69,15 +77,26 @@ impl Worker {
     ) -> io::Result<Self> {
         let (attaching, result) = mpsc::channel();
         let (releasing, released) = mpsc::channel();
+        let (writing, written) = mpsc::channel();
         let is_writing = Arc::new(AtomicBool::new(true));
         let channels = routes.iter().map(Channel::new).collect();
-        let mut sink = Sink { channels, is_writing: is_writing.clone() };
+        let mut sink = Sink { channels, is_writing: is_writing.clone(), writing };
         thread::Builder::new().name("trace-insn-step".into()).spawn(move || {
             trace(attached, options, &mut sink, &attaching);
             drop(releasing);
         })?;
         let stop = result.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
-        Ok(Self { stop: Some(stop), is_writing, routes, released })
+        Ok(Self { stop: Some(stop), is_writing, routes, written, released })
+    }
+
+    /// Writes the packets so far.
+    pub(super) fn write(&self) {
+        // Answers that came too late are those of earlier calls.
+        while self.written.try_recv().is_ok() {}
+        // A worker that has ended has written all packets.
+        if self.stop.as_ref().is_some_and(|handle| handle.wake().is_ok()) {
+            let _ = self.written.recv_timeout(WRITE_TIME);
+        }
     }
 
     /// Begins to release the threads.
@@ -219,13 +238,24 @@ fn trace(
 /// Traces until all threads or buffers end.
 fn trace_all(tracer: &mut Tracer, sink: &mut Sink) -> io::Result<()> {
     let mut instructions = 0_u64;
-    while tracer.step()?.is_some() {
-        instructions += 1;
-        if instructions % WRITE_INTERVAL == 0 && !sink.write(tracer) {
-            break;
+    loop {
+        let has_space = match tracer.step_or_wake()? {
+            Step::Executed(_) => {
+                instructions += 1;
+                instructions % WRITE_INTERVAL != 0 || sink.write(tracer)
+            }
+            Step::Woken => {
+                let has_space = sink.write(tracer);
+                // If nobody waits any more, the call has returned.
+                let _ = sink.writing.send(());
+                has_space
+            }
+            Step::Ended => false,
+        };
+        if !has_space {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Locks a buffer. A panic of another thread leaves at most packets that cannot be decoded.

@@ -135,6 +135,7 @@ impl Tracer {
 
     fn run(&mut self, tid: Tid, block: Rc<Block>) -> io::Result<()> {
         self.write_registers(tid)?;
+        self.hide_trap(tid)?;
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.run.begin(block);
         }

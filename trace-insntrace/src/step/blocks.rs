@@ -7,6 +7,7 @@ use std::rc::Rc;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, Register};
 
 use super::branch::Branch;
+use super::calls::SYSTEM_CALL;
 use super::maps::page_of;
 use super::ptrace::Tid;
 use crate::flow::{DecodedInstruction, End, Instruction};
@@ -167,7 +168,6 @@ impl Block {
 
     /// Ends the block with its last instruction.
     pub(super) fn end_at_last(&mut self) {
-        const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
         let first = self.last_code().first().copied();
         self.end = match (self.last_branch(), first) {
             (Some(branch), Some(first)) => BlockEnd::Branch(branch, first),

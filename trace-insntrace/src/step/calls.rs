@@ -6,6 +6,9 @@ use libc::c_long;
 
 use super::maps::{page_of, PAGE_BYTES};
 
+/// The instruction `syscall`.
+pub(super) const SYSTEM_CALL: &[u8] = &[0x0f, 0x05];
+
 /// The bit of x32 system calls.
 const X32: u64 = 1 << 30;
 

@@ -16,10 +16,26 @@ use crate::flow::{decode_bytes, DecodedInstruction, Image, MAX_INSTRUCTION_BYTES
 use crate::recording::{Mapping, Note, SpaceId};
 use crate::symbols;
 
+/// The number of instructions from which on those that are not mapped any more are forgotten.
+const MANY_INSTRUCTIONS: usize = 1 << 16;
+
+/// The number of copied bytes from which on those that are not mapped any more are forgotten: each
+/// small function that a program generates may be in a page of its own.
+const MUCH_CODE: usize = 4 << 20;
+
 /// The bit of the trap flag in the second byte of RFLAGS.
 const TRAP_FLAG: u8 = 1;
 
 type Bytes = [u8; MAX_INSTRUCTION_BYTES];
+
+/// An instruction that was executed.
+#[derive(Debug, Clone, Copy)]
+struct Executed {
+    bytes: Bytes,
+    decoded: DecodedInstruction,
+    /// The version of the code in which the image had it.
+    version: u64,
+}
 
 /// An address space: its executed code, and what is known of its mappings.
 #[derive(Debug)]
@@ -28,9 +44,18 @@ pub(super) struct Space {
     pub(super) memory: File,
     /// The newest code.
     image: Image,
-    /// Counts changes of code that was executed before.
+    /// The number of bytes that were copied to the image, since it was last made smaller.
+    copied: usize,
+    /// The number of bytes at which code that is not mapped is forgotten next.
+    most_copied: usize,
+    /// Counts changes of code that was copied before.
     version: u64,
-    decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
+    /// Addresses that have all code which was copied and then forgotten, as it is known to those
+    /// who decode the trace.
+    forgotten: Option<Range<u64>>,
+    decoded: HashMap<u64, Executed>,
+    /// The number of instructions at which code that is not mapped is forgotten next.
+    most_decoded: usize,
     mappings: Mappings,
     /// The last mapping of each place, also where there is none any more.
     former: Vec<Mapping>,
@@ -38,6 +63,8 @@ pub(super) struct Space {
     ranges: Vec<TracedRange>,
     /// The addresses of `ranges`, both ends included.
     traced: Vec<(u64, u64)>,
+    /// Those of symbols, each with its mapping.
+    traced_symbols: Vec<(Mapping, (u64, u64))>,
     pub(super) plants: Plants,
     pub(super) blocks: Blocks,
     /// Breakpoints inside of instructions that were found later.
@@ -55,11 +82,16 @@ impl Space {
             id,
             memory,
             image: Image::new(),
+            copied: 0,
+            most_copied: MUCH_CODE,
             version: 0,
+            forgotten: None,
             decoded: HashMap::new(),
+            most_decoded: MANY_INSTRUCTIONS,
             mappings: Mappings::default(),
             former: Vec::new(),
             traced: ranges.iter().filter_map(TracedRange::addresses).collect(),
+            traced_symbols: Vec::new(),
             ranges,
             plants: Plants::default(),
             blocks: Blocks::default(),
@@ -72,15 +104,16 @@ impl Space {
         self.id
     }
 
-    /// Returns how often code that was executed before has changed.
+    /// Returns how often code that was copied before has changed.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
     /// Returns whether the instruction at `ip` is traced.
     pub(super) fn traces(&self, ip: u64) -> bool {
-        let within = |(start, end): &(u64, u64)| (*start..=*end).contains(&ip);
-        self.ranges.is_empty() || self.traced.iter().any(within)
+        let symbols = self.traced_symbols.iter().map(|(_, addresses)| addresses);
+        let mut traced = self.traced.iter().chain(symbols);
+        self.ranges.is_empty() || traced.any(|(start, end)| (*start..=*end).contains(&ip))
     }
 
     /// Returns the instruction at `ip` as it is in memory now, or `None` if there is none. New code
@@ -97,10 +130,10 @@ impl Space {
         let mut bytes = Bytes::default();
         let size = self.memory.read_at(&mut bytes, ip).ok()?;
         self.plants.show_original(ip, bytes.get_mut(..size)?);
-        if let Some((known, decoded)) = self.decoded.get(&ip) {
+        if let Some(Executed { bytes: known, decoded, version }) = self.decoded.get(&ip) {
             let length = usize::from(decoded.0.length);
             let is_same = length <= size && known.get(..length) == bytes.get(..length);
-            if is_same && self.mapping_of(ip).is_some() {
+            if is_same && *version == self.version && self.mapping_of(ip).is_some() {
                 return Some(*decoded);
             }
         }
@@ -109,7 +142,7 @@ impl Space {
         let inside = ip.saturating_add(1)..ip.saturating_add(code.len() as u64);
         self.misplaced.extend(self.plants.addresses_in(inside));
         self.keep(tid, ip, code, notes);
-        self.decoded.insert(ip, (bytes, decoded));
+        self.decoded.insert(ip, Executed { bytes, decoded, version: self.version });
         Some(decoded)
     }
 
@@ -121,7 +154,6 @@ impl Space {
         if filled == code.len() && !is_changed && self.mapping_of(ip).is_some() {
             return;
         }
-        self.version += u64::from(is_changed);
         if is_changed || self.mapping_of(ip).is_none() {
             self.read_mappings(tid, notes);
         }
@@ -148,8 +180,15 @@ impl Space {
         }
     }
 
+    /// Adds code to the image. If there was other code, whoever decodes the trace needs to know
+    /// from where on it is the new one.
     fn insert(&mut self, address: u64, bytes: &[u8], notes: &mut Vec<Note>) {
+        let end = address.saturating_add(bytes.len() as u64);
+        let is_forgotten = |it: &Range<u64>| address < it.end && it.start < end;
+        let may_replace = self.forgotten.as_ref().is_some_and(is_forgotten);
+        self.version += u64::from(may_replace || !self.image.agrees(address, bytes));
         self.image.insert(address, bytes);
+        self.copied += bytes.len();
         notes.push(Note::Code { space: self.id, address, bytes: bytes.to_vec() });
     }
 
@@ -170,8 +209,12 @@ impl Space {
 
     /// Reads the mappings, and adds the new ones to `notes`.
     pub(super) fn read_mappings(&mut self, tid: Tid, notes: &mut Vec<Note>) {
+        let Ok(mut mappings) = maps::executable(tid) else {
+            // The thread ends: another one reads them.
+            self.blocks.is_stale = true;
+            return;
+        };
         let known = std::mem::take(&mut self.mappings);
-        let mut mappings = maps::executable(tid).unwrap_or_default();
         for CodeMapping { mapping, .. } in &mut mappings {
             let same = known.at(mapping.address).map(|known| &known.mapping);
             *mapping = match same.filter(|known| known.is_same_place(mapping)) {
@@ -180,6 +223,35 @@ impl Space {
             };
         }
         self.mappings = Mappings::new(mappings);
+        let is_mapped =
+            |of: &Mapping| self.mappings.at(of.address).is_some_and(|it| it.mapping == *of);
+        self.traced_symbols.retain(|(of, _)| is_mapped(of));
+        if self.decoded.len() >= self.most_decoded || self.copied >= self.most_copied {
+            self.forget_unmapped();
+        }
+    }
+
+    /// Forgets code that is not mapped any more, so that memory does not grow with the code that a
+    /// program generates.
+    fn forget_unmapped(&mut self) {
+        let Self { mappings, decoded, .. } = self;
+        decoded.retain(|ip, _| mappings.at(*ip).is_some());
+        self.plants.forget(|address| mappings.at(address).is_some());
+        let is_mapped = |key: &(String, u64)| {
+            mappings.iter().any(|CodeMapping { mapping, .. }| mapping.path == key.0)
+        };
+        self.blocks.restartable.retain(|key, _| is_mapped(key));
+        let removed = self.image.retain(|addresses| mappings.any_in(addresses));
+        let ranges = [self.forgotten.take(), removed].into_iter().flatten();
+        self.forgotten =
+            ranges.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
+        let places = self.former.len();
+        self.former.retain(|former| mappings.any_in(&(former.address..former.end())));
+        // Other names may follow at the same addresses.
+        self.version += u64::from(self.former.len() != places);
+        self.most_decoded = MANY_INSTRUCTIONS.max(2 * self.decoded.len());
+        self.copied = self.image.sections().map(|(_, bytes)| bytes.len()).sum();
+        self.most_copied = MUCH_CODE.max(2 * self.copied);
     }
 
     fn add_mapping(&mut self, mapping: Mapping, notes: &mut Vec<Note>) -> Mapping {
@@ -193,8 +265,8 @@ impl Space {
         if mapping.path == symbols::VDSO {
             self.copy_mapping(&mapping, notes);
         }
-        let addresses = self.ranges.iter().filter_map(|range| range.addresses_in(&mapping));
-        self.traced.extend(addresses);
+        let addresses = self.ranges.iter().flat_map(|range| range.addresses_in(&mapping));
+        self.traced_symbols.extend(addresses.map(|addresses| (mapping.clone(), addresses)));
         mapping
     }
 
@@ -223,12 +295,17 @@ impl Space {
         let before = 1..MAX_INSTRUCTION_BYTES as u64;
         before
             .filter_map(|back| Some((back, self.decoded.get(&address.checked_sub(back)?)?)))
-            .any(|(back, (_, decoded))| u64::from(decoded.0.length) > back)
+            .any(|(back, executed)| u64::from(executed.decoded.0.length) > back)
     }
 
     /// Returns whether the instruction at `ip` is `pushf`.
     pub(super) fn is_pushf(&self, ip: u64) -> bool {
         self.opcode_at(ip) == Some(0x9c)
+    }
+
+    /// Returns whether the instruction at `ip` is `int1`.
+    pub(super) fn is_int1(&self, ip: u64) -> bool {
+        self.opcode_at(ip) == Some(0xf1)
     }
 
     /// Returns whether the instruction at `ip` is `popf` or `iret`.
@@ -256,11 +333,11 @@ impl Space {
 
     /// Returns the code of the instruction at `ip`, which was decoded before.
     pub(super) fn code_of(&self, ip: u64) -> Option<&[u8]> {
-        let (bytes, decoded) = self.decoded.get(&ip)?;
+        let Executed { bytes, decoded, .. } = self.decoded.get(&ip)?;
         bytes.get(..decoded.0.length.into())
     }
 
     fn code_at(&self, ip: u64) -> Option<Bytes> {
-        self.decoded.get(&ip).map(|(bytes, _)| *bytes)
+        self.decoded.get(&ip).map(|executed| executed.bytes)
     }
 }

@@ -5,15 +5,12 @@ use std::io;
 use std::ops::Range;
 
 use super::branch::Memory;
-use super::calls::{Effect, EVERYTHING};
+use super::calls::{Effect, EVERYTHING, SYSTEM_CALL};
 use super::memory::OwnMemory;
 use super::ptrace::{self, Stop, Tid};
 use super::status::{has_pending_trap, has_shadow_stack, has_userfaultfd, is_gone};
 use super::tracer::Tracer;
 use crate::recording::SpaceId;
-
-/// The instruction `syscall`.
-const SYSTEM_CALL: &[u8] = &[0x0f, 0x05];
 
 impl Tracer {
     /// A thread is stopped. Unless it has created another one, its system call has returned.

@@ -36,7 +36,12 @@ impl Encoder {
     /// Turns tracing on at `ip`, if it was off.
     pub(super) fn turn_on(&mut self, ip: u64) {
         if !self.is_on {
-            self.time();
+            // Instructions that all leave the traced code do not get to the check behind them.
+            if self.is_psb_due() {
+                self.psb(None);
+            } else {
+                self.time();
+            }
             self.writer.enable(ip, ExecMode::LONG);
             (self.is_on, self.has_gap) = (true, false);
         }
@@ -93,7 +98,7 @@ impl Encoder {
             }
             _ => {}
         }
-        if self.writer.bytes_since_psb() >= self.psb_bytes {
+        if self.is_psb_due() {
             self.psb(self.is_on.then_some(next));
         }
     }
@@ -121,8 +126,45 @@ impl Encoder {
         }
     }
 
+    fn is_psb_due(&self) -> bool {
+        self.writer.bytes_since_psb() >= self.psb_bytes
+    }
+
     fn psb(&mut self, ip: Option<u64>) {
         let tsc = self.has_time.then(|| self.now());
         self.writer.psb(PsbState { tsc, cbr: None, mode: ExecMode::LONG, ip });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pt::PacketDecoder;
+    use crate::step::Engine;
+
+    #[test]
+    fn instructions_that_all_leave_the_traced_code_have_psb_packets() {
+        let options = Options {
+            engine: Engine::Step,
+            writer: Writer::new(),
+            clock: || 1,
+            has_time: true,
+            psb_bytes: 100,
+            ranges: Vec::new(),
+            budget: None,
+        };
+        let mut encoder = Encoder::new(&options);
+        for _ in 0..100 {
+            encoder.turn_on(0x1000);
+            encoder.left(1, Some(0x2000));
+        }
+        let mut packets = PacketDecoder::new();
+        packets.push(&encoder.take());
+        let mut offsets = Vec::new();
+        let psb = |packet: &Packet| matches!(packet, Packet::Psb);
+        packets.visit(|at| offsets.extend(psb(&at.packet).then_some(at.offset))).unwrap();
+        let most = offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
+        assert!(most.is_some_and(|most| most < 150), "{offsets:?}");
+        assert!(packets.offset() - offsets.last().unwrap() < 150, "{offsets:?}");
     }
 }

@@ -46,6 +46,14 @@ impl Tracer {
         self.calls.as_ref().map_or(0, |calls| calls.unwatched)
     }
 
+    /// Returns whether a process has had an indirect function of that name: one that chooses
+    /// another one when the program starts, such as `strlen` in many C libraries. Its calls are
+    /// those of the other one, which has another name.
+    #[must_use]
+    pub fn has_indirect_function(&self) -> bool {
+        self.calls.as_ref().is_some_and(|calls| calls.has_indirect)
+    }
+
     /// Returns why threads make single steps between the traced parts: the kernel has refused the
     /// processor's breakpoints, or they are not used.
     #[must_use]
@@ -86,7 +94,7 @@ impl Tracer {
         thread.moved(registers);
         let is_ours = thread.watch.breakpoints.contains(&Some(registers.ip));
         match stop {
-            Stop::Signal(signal) => thread.signal = signal,
+            Stop::Signal(signal) => thread.signal = thread.mask.filter(signal),
             Stop::HardwareBreakpoint if is_ours => return self.reached(tid, registers),
             // That of `run_outside`.
             Stop::Step if self.is_stopping => {}
@@ -200,7 +208,9 @@ impl Tracer {
         if thread.watch.is_skipping {
             return self.resume_by_steps(tid);
         }
-        ptrace::run_freely(tid, std::mem::take(&mut thread.signal))
+        let signal = std::mem::take(&mut thread.signal);
+        self.show_trap(tid)?;
+        ptrace::run_freely(tid, signal)
     }
 
     /// Sets the breakpoints of a thread. Returns whether it has them: if the kernel refuses them,

@@ -107,6 +107,12 @@ impl Plants {
         }
     }
 
+    /// Forgets where breakpoints were, or may not be, except where `is_kept` holds.
+    pub(super) fn forget(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.former.retain(|address| is_kept(*address));
+        self.refused.retain(|address| is_kept(*address));
+    }
+
     /// Returns whether a breakpoint that was executed at `address` was ours.
     pub(super) fn had(&self, memory: &File, address: u64) -> bool {
         let was = self.former.contains(&address);

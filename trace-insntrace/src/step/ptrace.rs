@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, RawDir};
-use rustix::process::{getpid, getppid};
+use rustix::process::{getpid, getppid, kill_process, Pid, Signal};
 
 /// The id of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +72,10 @@ impl Registers {
 
 /// The signal that reports a system call, by PTRACE_O_TRACESYSGOOD.
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
+
+/// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK of Linux.
+const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
+const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
 
 /// The trap flag, TF in `eflags`.
 const TRAP_FLAG: u64 = 1 << 8;
@@ -134,8 +138,8 @@ pub(super) fn hold(command: &mut Command, socket: OwnedFd) {
     unsafe { command.pre_exec(wait) };
 }
 
-/// Creates a process that ends when `write`, the other end of the pipe `read`, is closed. Its end
-/// is an event of [`wait_any`].
+/// Creates a process that stops at bytes in the pipe `read`, and ends when `write`, the other
+/// end, is closed. Both are events of [`wait_any`]. [`wake`] continues it.
 pub(super) fn tripwire(read: &OwnedFd, write: &OwnedFd) -> io::Result<Tid> {
     // SAFETY: the child makes only async-signal-safe calls, and never returns from this function.
     match unsafe { libc::fork() } {
@@ -152,11 +156,21 @@ fn wait_for_close(read: &OwnedFd, write: &OwnedFd) -> ! {
     // SAFETY: both arguments are descriptors, or the call fails and the child ends early.
     unsafe { libc::dup2(read.as_raw_fd(), 0) };
     close_others();
-    let mut byte = 0_u8;
-    // SAFETY: `byte` has space for one byte.
-    while unsafe { libc::read(0, (&raw mut byte).cast(), 1) } > 0 {}
+    // One stop for all bytes so far: the end must not wait for many of them.
+    let mut bytes = [0_u8; 512];
+    // SAFETY: `bytes` has space for as many bytes.
+    while unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) } > 0 {
+        // SAFETY: the call stops this process only, and touches no memory.
+        unsafe { libc::raise(libc::SIGSTOP) };
+    }
     // SAFETY: `_exit` ends the child without code of this process.
     unsafe { libc::_exit(0) }
+}
+
+/// Continues the child of [`tripwire`] after a stop.
+pub(super) fn wake(tripwire: Tid) -> io::Result<()> {
+    let pid = Pid::from_raw(tripwire.0).ok_or(io::ErrorKind::NotFound)?;
+    kill_process(pid, Signal::Cont).map_err(Into::into)
 }
 
 /// Closes all descriptors but 0, which the child of [`tripwire`] would keep open.
@@ -202,12 +216,35 @@ pub(super) fn listen(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_LISTEN, tid, 0)
 }
 
+/// Returns the mask of blocked signals of a stopped thread: that which it has after a system call
+/// with a mask of its own.
+pub(super) fn signal_mask(tid: Tid) -> io::Result<u64> {
+    let mut mask = 0_u64;
+    let size: *mut libc::c_void = ptr::without_provenance_mut(size_of_val(&mask));
+    // SAFETY: PTRACE_GETSIGMASK writes as many bytes as the size says, which `mask` has.
+    check(unsafe { libc::ptrace(GET_SIGNAL_MASK, tid.0, size, &raw mut mask) })?;
+    Ok(mask)
+}
+
+/// Sets the mask of blocked signals of a stopped thread.
+pub(super) fn set_signal_mask(tid: Tid, mask: u64) -> io::Result<()> {
+    let size: *mut libc::c_void = ptr::without_provenance_mut(size_of_val(&mask));
+    // SAFETY: PTRACE_SETSIGMASK reads as many bytes as the size says, which `mask` has.
+    check(unsafe { libc::ptrace(SET_SIGNAL_MASK, tid.0, size, &raw const mask) })
+}
+
+/// Sends a signal to a thread of the process `pid`.
+pub(super) fn send(pid: i32, tid: Tid, signal: i32) -> io::Result<()> {
+    // SAFETY: the call has numbers only.
+    check(unsafe { libc::syscall(libc::SYS_tgkill, pid, tid.0, signal) })
+}
+
 /// Executes one instruction, or delivers `signal` if it is not 0.
 pub(super) fn step(tid: Tid, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_SINGLESTEP, tid, signal as usize)
 }
 
-/// Continues a thread until its next stop, or until it begins a system call.
+/// Continues a thread until its next stop, or until it begins or ends a system call.
 pub(super) fn run(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_SYSCALL, tid, 0)
 }
@@ -307,7 +344,8 @@ pub(super) fn registers(tid: Tid) -> io::Result<Registers> {
 pub(super) fn wait_any() -> io::Result<Option<(Tid, Stop)>> {
     loop {
         let mut status = 0;
-        let flags = libc::__WALL | libc::__WNOTHREAD;
+        // With WUNTRACED, the stop of a child that is not traced is an event, too.
+        let flags = libc::__WALL | libc::__WNOTHREAD | libc::WUNTRACED;
         // SAFETY: waitpid writes one `c_int`.
         let tid = Tid(unsafe { libc::waitpid(-1, &raw mut status, flags) });
         if tid.0 > 0 {
@@ -349,13 +387,7 @@ fn stop(tid: Tid, status: i32) -> io::Result<Stop> {
 
 /// Distinguishes a step from a signal of the same number, by the signal's code.
 fn trap(tid: Tid) -> io::Result<Stop> {
-    let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
-    let null = ptr::null_mut::<libc::c_void>();
-    // SAFETY: PTRACE_GETSIGINFO writes one `siginfo_t`, for which there is space.
-    check(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid.0, null, info.as_mut_ptr()) })?;
-    // SAFETY: the call above succeeded, so that the information is written.
-    let code = unsafe { info.assume_init() }.si_code;
-    Ok(match code {
+    Ok(match signal_code(tid)? {
         libc::TRAP_TRACE | libc::TRAP_BRKPT => Stop::Step,
         libc::SI_KERNEL => Stop::Breakpoint,
         libc::TRAP_HWBKPT => Stop::HardwareBreakpoint,
@@ -363,6 +395,16 @@ fn trap(tid: Tid) -> io::Result<Stop> {
         libc::SIGTRAP => Stop::Handler,
         _ => Stop::Signal(libc::SIGTRAP),
     })
+}
+
+/// Returns the code of the signal for which a thread is stopped.
+pub(super) fn signal_code(tid: Tid) -> io::Result<i32> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+    let null = ptr::null_mut::<libc::c_void>();
+    // SAFETY: PTRACE_GETSIGINFO writes one `siginfo_t`, for which there is space.
+    check(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid.0, null, info.as_mut_ptr()) })?;
+    // SAFETY: the call above succeeded, so that the information is written.
+    Ok(unsafe { info.assume_init() }.si_code)
 }
 
 /// Returns the thread id of an event.

@@ -34,16 +34,29 @@ pub(super) fn has_exited(tid: Tid) -> io::Result<bool> {
 /// call that was stepped has been interrupted.
 pub(super) fn has_pending_trap(tid: Tid) -> bool {
     const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
-    let mask = |name| {
-        let field = field(tid, name)?;
-        let mask = field.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
-        io::Result::Ok(mask.unwrap_or(0))
-    };
-    match (mask("SigPnd:"), mask("SigBlk:")) {
+    match (mask(tid, "SigPnd:"), mask(tid, "SigBlk:")) {
         (Ok(pending), Ok(blocked)) => pending & !blocked & TRAP != 0,
         // Another step does no harm.
         _ => true,
     }
+}
+
+/// Returns whether a signal waits for a thread that does not block it.
+pub(super) fn has_pending_signal(tid: Tid) -> bool {
+    let mask = |name| mask(tid, name).unwrap_or(0);
+    (mask("SigPnd:") | mask("ShdPnd:")) & !mask("SigBlk:") != 0
+}
+
+/// Returns whether the process of a thread has a handler of a signal.
+pub(super) fn handles(tid: Tid, signal: i32) -> bool {
+    let bit = u32::try_from(signal - 1).ok().and_then(|bit| 1_u64.checked_shl(bit));
+    mask(tid, "SigCgt:").unwrap_or(0) & bit.unwrap_or(0) != 0
+}
+
+/// Returns a set of signals.
+fn mask(tid: Tid, name: &str) -> io::Result<u64> {
+    let mask = field(tid, name)?.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    Ok(mask.unwrap_or(0))
 }
 
 /// Returns whether the processor keeps a second copy of the return addresses of a thread.

@@ -66,6 +66,10 @@ impl Tracer {
                 Ok(())
             }
             Stop::Exec(former) => self.exec(tid, former).and_then(|()| self.resume(tid)),
+            _ if self.tripwire == Some(tid) => {
+                self.is_woken = true;
+                ptrace::wake(tid)
+            }
             _ if self.is_stopping && !self.threads.contains_key(&tid) => self.release(tid, stop),
             _ => self.stopped(tid, stop),
         }
@@ -102,7 +106,8 @@ impl Tracer {
             // This fails only if the thread has ended.
             let _ = self.write_registers(tid);
         }
-        if let Some(thread) = self.threads.remove(&tid) {
+        if let Some(mut thread) = self.threads.remove(&tid) {
+            thread.mask.restore(thread.pid, tid);
             self.finish(thread, ThreadEnd::Detached);
         }
         // This fails only if the thread has ended.
@@ -167,6 +172,8 @@ impl Tracer {
     /// Applies a stop to the state of its thread.
     fn apply(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         let registers = ptrace::registers(tid)?;
+        let stop = self.own_trap(tid, stop, &registers);
+        let Some(stop) = self.without_mask_calls(tid, stop)? else { return Ok(()) };
         self.end_call(tid, stop);
         if self.is_outside(tid) {
             return self.apply_outside(tid, stop, registers);
@@ -210,7 +217,7 @@ impl Tracer {
         let (notes, executed) = (&mut self.notes, &mut self.executed);
         let count = thread.arrive(space, registers.ip, notes, executed);
         thread.interrupted(space, registers, notes, executed);
-        thread.signal = signal;
+        thread.signal = thread.mask.filter(signal);
         self.count(count);
     }
 
@@ -329,10 +336,14 @@ impl Tracer {
     pub(super) fn resume(&mut self, tid: Tid) -> io::Result<()> {
         if self.is_stopping && !has_pending_trap(tid) {
             self.write_registers(tid)?;
-            let Some(thread) = self.threads.remove(&tid) else { return Ok(()) };
+            let Some(mut thread) = self.threads.remove(&tid) else { return Ok(()) };
+            thread.mask.restore(thread.pid, tid);
             let signal = thread.signal;
             self.finish(thread, ThreadEnd::Detached);
             return ptrace::detach(tid, signal);
+        }
+        if self.threads.get(&tid).is_some_and(|thread| thread.mask.is_in_call()) {
+            return self.run_call(tid);
         }
         if self.is_outside(tid) {
             return self.run_outside(tid);
@@ -354,9 +365,15 @@ impl Tracer {
             thread.prepare(space, &mut self.notes);
         }
         self.prepare_call(tid)?;
+        let runs = self.prepare_mask(tid)?;
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.run.step();
-        ptrace::step(tid, std::mem::take(&mut thread.signal))
+        match std::mem::take(&mut thread.signal) {
+            _ if thread.mask.is_in_call() => self.run_call(tid),
+            // Signals are delivered by steps.
+            _ if runs => ptrace::run(tid),
+            signal => ptrace::step(tid, signal),
+        }
     }
 
     pub(super) fn begin_stop(&mut self) {

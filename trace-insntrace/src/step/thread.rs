@@ -8,6 +8,7 @@ use super::encoder::Encoder;
 use super::ptrace::{Registers, Tid};
 use super::run::Run;
 use super::traced_calls::Watch;
+use super::trap_mask::TrapMask;
 use crate::flow::{DecodedInstruction, End, InstructionKind};
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
@@ -46,6 +47,8 @@ pub(super) struct Thread {
     leaves_exec: bool,
     /// The registers after a step that may have set the trap flag as the program's own.
     loaded_flags: Option<Registers>,
+    /// SIGTRAP in its mask of blocked signals.
+    pub(super) mask: TrapMask,
     /// How the thread executes blocks.
     pub(super) run: Run,
     /// The calls in which the thread is traced, if not always.
@@ -75,6 +78,7 @@ impl Thread {
             restarts: false,
             leaves_exec,
             loaded_flags: None,
+            mask: TrapMask::new(),
             run: Run::default(),
             watch: Watch::default(),
         }

@@ -31,7 +31,8 @@ pub struct TracedCalls {
 /// What is traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Traced {
-    /// The calls of the function with this demangled name, in any file of a process.
+    /// The calls of the functions of this name, in any file of a process. Several functions can
+    /// have one name, such as the instances of a generic one.
     Function(String),
     /// The scopes that `trace-runtime` announces: those of the trace points that a session has
     /// armed.
@@ -61,6 +62,8 @@ pub(super) struct Calls {
     pub(super) is_found: bool,
     /// The most functions of an address space that were not watched.
     pub(super) unwatched: usize,
+    /// Whether a process has had an indirect function of the name.
+    pub(super) has_indirect: bool,
     /// Sets the processor's breakpoints of a stopped thread.
     pub(super) set_breakpoints: fn(Tid, &Breakpoints) -> io::Result<()>,
     /// Why there are no breakpoints. Threads make single steps then.
@@ -70,11 +73,13 @@ pub(super) struct Calls {
 }
 
 /// What a mapping has.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Found {
     /// The dynamic linker's function.
     linker: Option<u64>,
-    function: Option<Part>,
+    functions: Vec<Part>,
+    /// Whether there is an indirect function of the name.
+    is_indirect: bool,
 }
 
 /// The function with which a part begins.
@@ -139,6 +144,7 @@ impl Calls {
             count: 0,
             is_found: false,
             unwatched: 0,
+            has_indirect: false,
             refusal: None,
             known: HashMap::new(),
         }
@@ -146,34 +152,44 @@ impl Calls {
 
     /// Returns where the threads of an address space with these mappings stop.
     pub(super) fn places<'a>(&mut self, mappings: impl Iterator<Item = &'a Mapping>) -> Places {
-        let mut places = Places::default();
+        let (mut places, mut has_indirect) = (Places::default(), false);
         for mapping in mappings {
             let found = match self.known.get(mapping) {
-                Some(found) => *found,
+                Some(found) => found,
                 None => self.find(mapping),
             };
             places.linker = places.linker.or(found.linker);
-            places.functions.extend(found.function);
+            places.functions.extend(&found.functions);
+            has_indirect |= found.is_indirect;
         }
+        self.has_indirect |= has_indirect;
         self.is_found |= !places.functions.is_empty();
         self.unwatched = self.unwatched.max(places.functions.len().saturating_sub(MAX_FUNCTIONS));
         places.functions.truncate(MAX_FUNCTIONS);
         places
     }
 
-    fn find(&mut self, mapping: &Mapping) -> Found {
-        let start = |name| symbols::find(mapping, name).map(|(start, _)| start);
-        let part = |begin| {
-            let is_scope = self.traced.of == Traced::Scopes;
-            Part { begin, end: is_scope.then(|| start(SCOPE_ENDS)).flatten() }
+    fn find(&mut self, mapping: &Mapping) -> &Found {
+        let functions = symbols::find(mapping, self.traced.of.begin());
+        // The functions of scopes of one library are in the same order.
+        let ends = match self.traced.of {
+            Traced::Scopes => starts(mapping, SCOPE_ENDS),
+            Traced::Function(_) => Vec::new(),
         };
+        let mut ends = ends.into_iter();
+        let begins = functions.addresses.iter().map(|(begin, _)| *begin);
+        let linker = is_linker(&mapping.path).then(|| starts(mapping, LINKER_FUNCTION));
         let found = Found {
-            linker: is_linker(&mapping.path).then(|| start(LINKER_FUNCTION)).flatten(),
-            function: start(self.traced.of.begin()).map(part),
+            linker: linker.and_then(|linker| linker.first().copied()),
+            functions: begins.map(|begin| Part { begin, end: ends.next() }).collect(),
+            is_indirect: functions.is_indirect,
         };
-        self.known.insert(mapping.clone(), found);
-        found
+        self.known.entry(mapping.clone()).or_insert(found)
     }
+}
+
+fn starts(mapping: &Mapping, name: &str) -> Vec<u64> {
+    symbols::find(mapping, name).addresses.into_iter().map(|(start, _)| start).collect()
 }
 
 impl Places {
@@ -304,10 +320,10 @@ mod tests {
         assert_eq!(places(&mut calls, &[0]), Places::default());
         assert!(!calls.is_found);
         for address in 1..5 {
-            let function = Some(Part { begin: address, end: None });
-            calls.known.insert(mapping(address), Found { linker: None, function });
+            let functions = vec![Part { begin: address, end: None }];
+            calls.known.insert(mapping(address), Found { functions, ..Found::default() });
         }
-        calls.known.insert(mapping(9), Found { linker: Some(9), function: None });
+        calls.known.insert(mapping(9), Found { linker: Some(9), ..Found::default() });
         let breakpoints = |calls: &mut Calls, of: &[u64]| places(calls, of).breakpoints();
         assert_eq!(breakpoints(&mut calls, &[9]), [None, Some(9), None, None]);
         assert!(!calls.is_found);

@@ -14,6 +14,7 @@ use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 use super::code::Space;
 use super::options::{Engine, Options};
 use super::ptrace::{self, Follow, Stop, Tid};
+use super::range::{SymbolRange, TracedRange};
 use super::spawn;
 use super::status::{gone, has_exited, is_gone, panicked, traced_by_us};
 use super::thread::{Executed, Thread};
@@ -23,7 +24,29 @@ use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 /// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
 #[derive(Debug)]
 pub struct StopHandle {
-    _pipe: OwnedFd,
+    pipe: OwnedFd,
+}
+
+impl StopHandle {
+    /// Makes [`Tracer::step_or_wake`] return [`Step::Woken`], also while it waits.
+    ///
+    /// # Errors
+    ///
+    /// Fails if tracing has ended.
+    pub fn wake(&self) -> io::Result<()> {
+        rustix::io::write(&self.pipe, &[0]).map(drop).map_err(Into::into)
+    }
+}
+
+/// What [`Tracer::step_or_wake`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// An instruction was executed.
+    Executed(Executed),
+    /// [`StopHandle::wake`] was called.
+    Woken,
+    /// No thread is traced any more.
+    Ended,
 }
 
 /// Executes the threads of processes one instruction at a time, and writes their packets.
@@ -48,6 +71,8 @@ pub struct Tracer {
     /// Stops that were received while others had to be waited for.
     pub(super) stops: VecDeque<(Tid, Stop)>,
     pub(super) tripwire: Option<Tid>,
+    /// Whether the handle has woken the tracer.
+    pub(super) is_woken: bool,
     /// The calls that are traced, if not all instructions.
     pub(super) calls: Option<Calls>,
     pub(super) is_stopping: bool,
@@ -142,6 +167,7 @@ impl Tracer {
             borrowers: HashSet::new(),
             stops: VecDeque::new(),
             tripwire: None,
+            is_woken: false,
             calls: None,
             is_stopping: false,
             untraced: 0,
@@ -185,7 +211,7 @@ impl Tracer {
         let flags = rustix::pipe::PipeFlags::CLOEXEC;
         let (read, write) = rustix::pipe::pipe_with(flags)?;
         self.tripwire = Some(ptrace::tripwire(&read, &write)?);
-        Ok(StopHandle { _pipe: write })
+        Ok(StopHandle { pipe: write })
     }
 
     /// Returns the next executed instruction of any thread, or `None` if no thread is traced any
@@ -196,11 +222,30 @@ impl Tracer {
     /// Fails if a system call of ptrace fails.
     pub fn step(&mut self) -> io::Result<Option<Executed>> {
         loop {
+            match self.step_or_wake()? {
+                Step::Executed(executed) => return Ok(Some(executed)),
+                Step::Woken => {}
+                Step::Ended => return Ok(None),
+            }
+        }
+    }
+
+    /// Is [`step`](Self::step), but also returns when the handle wakes it: while all threads wait,
+    /// or execute instructions that are not traced, too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a system call of ptrace fails.
+    pub fn step_or_wake(&mut self) -> io::Result<Step> {
+        loop {
             if let Some(executed) = self.executed.pop_front() {
-                return Ok(Some(executed));
+                return Ok(Step::Executed(executed));
+            }
+            if std::mem::take(&mut self.is_woken) {
+                return Ok(Step::Woken);
             }
             if !self.handle_stop()? {
-                return Ok(None);
+                return Ok(Step::Ended);
             }
         }
     }
@@ -264,6 +309,14 @@ impl Tracer {
     #[must_use]
     pub fn untraced(&self) -> Option<(u64, &io::Error)> {
         self.untraced_reason.as_ref().map(|reason| (self.untraced, reason))
+    }
+
+    /// Returns the ranges of functions, with what was found so far.
+    pub fn symbol_ranges(&self) -> impl Iterator<Item = &SymbolRange> {
+        self.options.ranges.iter().filter_map(|range| match range {
+            TracedRange::Symbol(symbol) => Some(symbol),
+            TracedRange::Addresses(..) => None,
+        })
     }
 
     /// Returns the programs that were executed without the privileges that their files grant to

@@ -54,9 +54,8 @@ fn state() -> impl Strategy<Value = Packet> {
     let pip = (any::<u64>(), any::<bool>());
     prop_oneof![
         proptest::sample::select(empty.to_vec()),
-        (any::<bool>(), any::<bool>()).prop_map(|(long, default_32)| {
-            Packet::ModeExec(ExecMode { long, default_32, interrupts: false })
-        }),
+        (any::<bool>(), any::<bool>())
+            .prop_map(|(long, default_32)| { Packet::ModeExec(ExecMode::new(long, default_32)) }),
         (any::<bool>(), any::<bool>()).prop_map(|(in_transaction, aborted)| {
             Packet::ModeTsx(TsxMode { in_transaction, aborted })
         }),

@@ -41,13 +41,17 @@ const ATTACHED: usize = 60_000;
 /// The least instructions of its second thread.
 const SECOND: usize = 1000;
 
+/// The number of instructions between two looks at whether it has executed everything.
+const LOOK: usize = 1000;
+
 /// The number of instructions of [`async_server`].
 const SERVED: u64 = 400_000;
 
 /// The time on CPUs, in the kernel's ticks, after which a server has its connections.
 const WARM_TICKS: u64 = 100;
 
-/// Threads that compute, and an alarm whose handler forks.
+/// Threads that compute, and an alarm whose handler forks. The next alarm follows the end of the
+/// child, which takes seconds where it is traced on a busy machine.
 const THREADS_AND_SIGNALS: &str = "
 import os, signal, threading
 def compute():
@@ -58,10 +62,11 @@ def fork(number, frame):
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
 signal.signal(signal.SIGALRM, fork)
 threading.Thread(target=compute, daemon=True).start()
 print('x', flush=True)
-signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
 compute()
 ";
 
@@ -90,7 +95,6 @@ impl<'a> Running<'a> {
     /// Makes a step. Returns whether there was one.
     fn step(&mut self) -> bool {
         let executed = self.tracer.step().unwrap();
-        let before = self.counts.clone();
         if let Some(executed) = executed {
             *self.counts.entry(executed.trace).or_default() += 1;
             self.whole.executed.push(executed);
@@ -100,8 +104,9 @@ impl<'a> Running<'a> {
             self.whole.notes.push(note);
         }
         for (trace, bytes) in self.tracer.take_packets() {
-            let count = |counts: &BTreeMap<_, usize>| counts.get(&trace).copied().unwrap_or(0);
-            let around = [count(&before), count(&self.counts)];
+            let after = self.counts.get(&trace).copied().unwrap_or(0);
+            let is_own = executed.is_some_and(|executed| executed.trace == trace);
+            let around = [after - usize::from(is_own), after];
             let packets = self.whole.packets.entry(trace).or_default();
             let psbs = bytes.windows(PSB.len()).enumerate().filter(|(_, it)| *it == PSB);
             let offsets = psbs.map(|(at, _)| (packets.len() + at, around));
@@ -157,7 +162,7 @@ impl<'a> Running<'a> {
 }
 
 /// Lines that are not sorted, in a file.
-fn lines() -> NamedTempFile {
+pub(crate) fn lines() -> NamedTempFile {
     let mut text = NamedTempFile::new().unwrap();
     for number in (0..60_u32).map(|number| number * 7919 % 101) {
         writeln!(text, "line {number}").unwrap();
@@ -166,7 +171,7 @@ fn lines() -> NamedTempFile {
 }
 
 /// Returns whether a program has no interpreter, which would link it.
-fn is_static(program: &str) -> bool {
+pub(crate) fn is_static(program: &str) -> bool {
     let paths = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(program));
     let path = paths.iter().find(|path| path.exists()).expect(program);
     let bytes = std::fs::read(path).unwrap();
@@ -241,7 +246,7 @@ pub(crate) fn attached(clock: fn() -> u64, engine: Engine) -> Both {
     let mut running = Running::new(&mut tracer);
     let begin = Instant::now();
     while !running.has_all() {
-        assert!(running.step(), "it runs until it is killed");
+        (0..LOOK).for_each(|_| assert!(running.step(), "it runs until it is killed"));
         let executed = running.whole.executed.len();
         assert!(begin.elapsed() < DEADLINE, "no thread or child in {executed} instructions");
     }

@@ -117,7 +117,8 @@ fn filters_refer_to_the_code_of_a_file() {
     let name = "main";
     let find = |mappings: &[Mapping]| {
         let pmu = Sysfs::new().read().unwrap();
-        let range = mappings.iter().find_map(|it| symbols::find(it, name)).unwrap();
+        let mut found = mappings.iter().flat_map(|it| symbols::find(it, name).addresses);
+        let range = found.next().unwrap();
         let config = BufferConfig { address_ranges: [range, (0, 0)], ..CONFIG };
         Settings::new(&pmu, &config, mappings).unwrap().filter
     };

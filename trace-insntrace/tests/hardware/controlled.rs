@@ -20,6 +20,7 @@ use trace_kernel::perf_event::{online, Target as EventTarget};
 use trace_protocol::clock;
 
 use crate::replayed::Replayed;
+use crate::required::lacks;
 use crate::side::of_this_thread;
 use crate::stepped::{options, Stepped, FIRST};
 use crate::sysfs::Sysfs;
@@ -270,7 +271,7 @@ fn of_cpus(mut controller: Controlled, config: BufferConfig) -> Option<Vec<(Vec<
     let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, config)).collect();
     match controller.call(Call::Start) {
         Err(Status::AccessDenied) => {
-            eprintln!("skipped: all CPUs require root");
+            lacks("permission for events of all CPUs");
             return None;
         }
         started => assert!(matches!(started, Ok(Reply::Done)), "{started:?}"),
@@ -318,7 +319,7 @@ fn tracing_does_not_start_if_all_cpus_are_offline() {
     let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, FOUR_CHUNKS)).collect();
     for _ in 0..2 {
         match controller.call(Call::Start) {
-            Err(Status::AccessDenied) => return eprintln!("skipped: all CPUs require root"),
+            Err(Status::AccessDenied) => return lacks("permission for events of all CPUs"),
             started => assert_eq!(started.map(drop), Err(Status::NotSupported)),
         }
         // Tracing is off.

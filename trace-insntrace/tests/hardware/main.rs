@@ -7,6 +7,8 @@ mod controlled;
 mod recorded;
 #[path = "../common/replayed.rs"]
 mod replayed;
+#[path = "../common/required.rs"]
+mod required;
 mod rings;
 mod side;
 #[path = "../common/stepped.rs"]

@@ -12,11 +12,13 @@ use trace_kernel::perf_data::AuxEvent;
 use trace_kernel::perf_event::{SideEvents, Target};
 use trace_protocol::clock;
 
+use crate::required::lacks;
+
 /// Opens the side events of a thread and all that it creates, or returns `None` where the kernel
 /// does not permit it.
 pub(crate) fn of_thread(thread: u64) -> Option<SideEvents> {
     let opened = SideEvents::open(&[Target::Thread(thread)], clock::ticks);
-    opened.inspect_err(|error| eprintln!("skipped: the kernel permits no events: {error}")).ok()
+    opened.inspect_err(|error| lacks(&format!("events of the kernel: {error}"))).ok()
 }
 
 /// Opens the side events of this thread and all that it creates.

@@ -42,11 +42,12 @@ pub(crate) fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
     lines.lines().map(ip).collect()
 }
 
-/// Compares each thread of a run with libipt.
+/// Compares each thread of a run, which has so many gaps at most, with libipt.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[track_caller]
-fn assert_libipt_agrees(run: &stepped::Stepped) {
-    run.check_with_gaps();
+fn assert_libipt_agrees(run: &stepped::Stepped, most_gaps: usize) {
+    let gaps = run.check_with_gaps();
+    assert!(gaps <= most_gaps, "{gaps} gaps");
     for trace in run.packets.keys() {
         let parts = run.parts(*trace).into_iter();
         let found: Vec<u64> =
@@ -62,7 +63,7 @@ fn assert_libipt_agrees(run: &stepped::Stepped) {
 #[ignore = "needs libipt-dev"]
 fn libipt_finds_the_instructions_of_a_real_program() {
     for compress in [false, true] {
-        assert_libipt_agrees(&stepped::run(Writer::new().compress_returns(compress)));
+        assert_libipt_agrees(&stepped::run(Writer::new().compress_returns(compress)), 0);
     }
 }
 
@@ -78,7 +79,7 @@ fn libipt_finds_the_instructions_of_threads_children_and_other_programs() {
         let command = command.stdout(std::process::Stdio::null());
         let (run, end) = stepped::trace(command, stepped::options(Writer::new()));
         assert_eq!(end, trace_insntrace::recording::ThreadEnd::Exited(0));
-        assert_libipt_agrees(&run);
+        assert_libipt_agrees(&run, 0);
     }
 }
 
@@ -111,7 +112,9 @@ fn libipt_finds_the_instructions_of_blocks() {
         let settings = Options { engine: Engine::Block, budget, ..stepped::options(Writer::new()) };
         let (run, _) = stepped::trace(&mut command, settings);
         assert!(run.executed.len() > 1000, "{command:?}");
-        assert_libipt_agrees(&run);
+        // The kernel aborts its restartable sequences.
+        let is_restartable = command.get_args().any(|it| it == "restartable");
+        assert_libipt_agrees(&run, if is_restartable { 50 } else { 0 });
     }
 }
 
@@ -120,8 +123,8 @@ fn libipt_finds_the_instructions_of_blocks() {
 #[ignore = "needs libipt-dev, and a server"]
 fn libipt_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
     let both = programs::async_server(|| 0);
-    assert_libipt_agrees(&both.whole);
-    assert_libipt_agrees(&both.ring);
+    assert_libipt_agrees(&both.whole, 0);
+    assert_libipt_agrees(&both.ring, 0);
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -130,8 +133,8 @@ fn libipt_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
 fn libipt_finds_the_instructions_of_published_programs_whole_and_in_rings() {
     for (name, both) in programs::stepped(|| 0) {
         println!("{name}: {} of {}", both.ring.executed.len(), both.whole.executed.len());
-        assert_libipt_agrees(&both.whole);
-        assert_libipt_agrees(&both.ring);
+        assert_libipt_agrees(&both.whole, 0);
+        assert_libipt_agrees(&both.ring, 0);
     }
 }
 
@@ -139,7 +142,7 @@ fn libipt_finds_the_instructions_of_published_programs_whole_and_in_rings() {
 #[test]
 #[ignore = "needs libipt-dev"]
 fn libipt_finds_the_instructions_of_a_script() {
-    assert_libipt_agrees(&programs::script(|| 0));
+    assert_libipt_agrees(&programs::script(|| 0), 0);
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -150,8 +153,8 @@ fn libipt_finds_the_instructions_of_threads_signals_and_children_in_rings() {
 
     for engine in [Engine::Step, Engine::Block] {
         let both = programs::attached(|| 0, engine);
-        assert_libipt_agrees(&both.whole);
-        assert_libipt_agrees(&both.ring);
+        assert_libipt_agrees(&both.whole, 0);
+        assert_libipt_agrees(&both.ring, 0);
     }
 }
 

@@ -4,6 +4,11 @@
 //! ignored by default. `.ci/insntrace` runs them.
 
 mod flow;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod listed;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../common/listed.rs"]
+mod lists;
 #[path = "../common/machine.rs"]
 mod machine;
 mod packets;

@@ -35,7 +35,7 @@ fn text(packet: Packet) -> String {
         Packet::TipPge(ip) => ip_text("pge", ip),
         Packet::TipPgd(ip) => ip_text("pgd", ip),
         Packet::Fup(ip) => ip_text("fup", ip),
-        Packet::ModeExec(mode) => format!("exec {} {}", mode.long as u8, mode.default_32 as u8),
+        Packet::ModeExec(mode) => format!("exec {} {}", mode.long() as u8, mode.default_32() as u8),
         Packet::ModeTsx(mode) => {
             format!("tsx {} {}", mode.in_transaction as u8, mode.aborted as u8)
         }

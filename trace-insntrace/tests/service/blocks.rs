@@ -66,7 +66,7 @@ fn only_threads_with_a_buffer_have_packets_and_all_are_released() {
     client.assign_thread_buffer(BUFFER, second).unwrap();
     client.start().unwrap();
     assert!(is_traced(first) && is_traced(second), "all threads meet the breakpoints");
-    wait_until(|| capture_end(&client, BUFFER) > 1000);
+    wait_until(|| capture_end(&client, BUFFER) > 10_000);
     assert!(code_of(child.id()) != code, "there are breakpoints");
     client.stop().unwrap();
     assert!(!is_traced(first) && !is_traced(second));
@@ -86,14 +86,14 @@ fn threads_of_a_process_are_assigned_and_released_while_tracing_is_on() {
     client.allocate_buffer(LARGE).unwrap();
     client.assign_thread_buffer(BUFFER, second).unwrap();
     client.start().unwrap();
-    wait_until(|| capture_end(&client, BUFFER) > 1000);
+    wait_until(|| capture_end(&client, BUFFER) > 3000);
     client.assign_thread_buffer(SECOND, first).unwrap();
     let before = capture_end(&client, BUFFER);
-    wait_until(|| capture_end(&client, BUFFER) > before + 1000);
+    wait_until(|| capture_end(&client, BUFFER) > before + 3000);
     client.release_thread_buffer(SECOND, first).unwrap();
     assert!(is_traced(first), "another thread of its process is traced");
     let before = capture_end(&client, BUFFER);
-    wait_until(|| capture_end(&client, BUFFER) > before + 1000);
+    wait_until(|| capture_end(&client, BUFFER) > before + 3000);
     client.release_thread_buffer(BUFFER, second).unwrap();
     assert!(!is_traced(first) && !is_traced(second));
     client.stop().unwrap();

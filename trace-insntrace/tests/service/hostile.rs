@@ -10,6 +10,7 @@ use trace_insntrace::service::{Client, Error};
 use trace_protocol::socket::Socket;
 
 use crate::processes::{argument, SOCKET};
+use crate::required::lacks;
 use crate::target::{wait_until, Target};
 use crate::{fails, Running, THREADS};
 
@@ -109,7 +110,7 @@ fn client_of_another_user() {
 #[test]
 fn another_user_is_refused() {
     if !rustix::process::getuid().is_root() {
-        return; // The client has to run as another user.
+        return lacks("root, to run a client as another user");
     }
     let service = Running::start();
     let folder = service.folder.path();

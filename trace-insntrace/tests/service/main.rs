@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod blocks;
+mod control_bits;
 mod hostile;
 mod killed;
 #[path = "../common/live.rs"]
@@ -17,6 +18,8 @@ mod random;
 mod random_calls;
 #[path = "../common/replayed.rs"]
 mod replayed;
+#[path = "../common/required.rs"]
+mod required;
 #[path = "../common/stepped.rs"]
 mod stepped;
 #[path = "../common/sysfs.rs"]

@@ -1,6 +1,8 @@
 //! Random sequences of calls over a socket, compared with the model of the state machine.
 
-use trace_insntrace::controller::{Call, Losses, Reply, SideData, Status, ThreadKoid};
+use trace_insntrace::controller::{
+    ctl, Call, Capabilities, Losses, Reply, SideData, Status, ThreadKoid,
+};
 use trace_insntrace::flow::Item;
 use trace_insntrace::recording::{TraceDecoder, TraceId};
 use trace_insntrace::service::{Client, Error};
@@ -9,7 +11,7 @@ use trace_insntrace::step::Engine;
 use crate::model::{call, Answer, Model};
 use crate::random::Random;
 use crate::target::{wait_until, Target};
-use crate::{with_each_engine, Running, BUFFER, CONFIG};
+use crate::{fails, with_each_engine, Running, BUFFER, CONFIG};
 
 with_each_engine! {
     calls_over_the_socket_do_what_the_model_does,
@@ -20,6 +22,18 @@ const SEQUENCES: u32 = 300;
 
 /// The longest sequence.
 const CALLS: u64 = 50;
+
+/// What `docs/insntrace.md` says of these engines.
+const BACK_END: Capabilities = Capabilities {
+    cpus: 0,
+    threads: true,
+    address_ranges: 2,
+    address_space_match: false,
+    ctl: ctl::ALWAYS | ctl::PsbFrequency::make(15),
+    mtc_frequencies: 0,
+    cycle_thresholds: 0,
+    psb_frequencies: u16::MAX,
+};
 
 /// Programs, one for each thread of the model.
 struct Targets(Vec<Target>);
@@ -65,7 +79,8 @@ fn perform(client: &Client, call: Call) -> Result<Reply<(u32, u32)>, Error> {
         Call::GetBufferState(buffer) => client.get_buffer_state(buffer).map(Reply::State),
         Call::GetChunkHandle(buffer, chunk) => {
             let handle = client.get_chunk_handle(buffer, chunk)?;
-            assert_eq!(handle.metadata()?.len(), CONFIG.chunk_bytes());
+            let config = client.get_buffer_config(buffer)?;
+            assert_eq!(handle.metadata()?.len(), config.chunk_bytes());
             Ok(Reply::Chunk((buffer.0, chunk)))
         }
         Call::FreeBuffer(buffer) => client.free_buffer(buffer).map(done),
@@ -98,13 +113,17 @@ fn calls_over_the_socket_do_what_the_model_does(engine: Engine) {
         // The service may still end the connection before.
         wait_until(|| Client::connect(&service.path()).is_ok_and(|client| client.close().is_ok()));
         let client = service.connect();
-        let mut model = Model::new(0);
+        let mut model = Model::new(BACK_END);
         for _ in 0..random.below(CALLS) {
-            let call = call(random.next() as u32, CONFIG);
+            let numbers = (random.next() as u32, random.next() as u32);
+            let call = call(numbers, CONFIG, false);
             let found = perform(&client, targets.translate(call));
             let found = found.map_err(|error| error.status().expect("a status"));
             let (found, expected) = (comparable(found), comparable(model.call(call)));
             assert_eq!(found, expected, "{call:?} in {model:?}, sequence {sequence}");
+            if random.below(10) == 0 {
+                fails(Client::connect(&service.path()), Status::AlreadyBound);
+            }
             targets.check(&model);
             assert_eq!(client.is_active().unwrap(), model.active);
         }
@@ -141,7 +160,7 @@ fn traces_of_random_calls_are_decoded(engine: Engine) {
     let written = || client.get_buffer_state(BUFFER).unwrap().capture_end;
     let before = written();
     target.write_lines(20);
-    wait_until(|| written() > before);
+    wait_until(|| written() > before + 1000);
     client.stop().unwrap();
     let data = client.trace_data(BUFFER).unwrap();
     let mut decoder = TraceDecoder::new(&data.notes, TraceId(0), &data.packets[..]);

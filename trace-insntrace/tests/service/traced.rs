@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use trace_insntrace::controller::{ctl, BufferConfig, Status, ThreadKoid};
 use trace_insntrace::flow::Item;
@@ -25,6 +25,8 @@ with_each_engine! {
     threads_that_cannot_be_traced,
     a_thread_that_ends_keeps_its_packets,
     a_thread_that_cannot_be_interrupted_is_reported,
+    a_thread_that_waits_shows_its_packets,
+    a_thread_that_is_hardly_traced_shows_its_packets,
 }
 
 /// Allocates a buffer for a thread, and starts tracing.
@@ -81,6 +83,48 @@ fn a_thread_is_traced_from_start_to_stop(engine: Engine) {
     client.release_thread_buffer(BUFFER, target.thread()).unwrap();
     client.terminate().unwrap();
     target.finish();
+}
+
+/// Starts `cat`, and traces it while it copies a line. It waits for the next one then.
+fn copy_a_line(client: &Client, config: BufferConfig) -> Child {
+    let mut command = Command::new("/bin/cat");
+    let mut cat = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let copy = |cat: &mut Child| {
+        cat.stdin.as_mut().unwrap().write_all(b"line\n").unwrap();
+        let mut copied = [0; 5];
+        cat.stdout.as_mut().unwrap().read_exact(&mut copied).unwrap();
+        assert_eq!(&copied, b"line\n");
+    };
+    copy(&mut cat);
+    client.initialize(THREADS).unwrap();
+    assert_eq!(client.allocate_buffer(config).unwrap(), BUFFER);
+    client.assign_thread_buffer(BUFFER, ThreadKoid(cat.id().into())).unwrap();
+    client.start().unwrap();
+    copy(&mut cat);
+    cat
+}
+
+fn a_thread_that_waits_shows_its_packets(engine: Engine) {
+    let service = Running::with(engine);
+    let client = service.connect();
+    let mut cat = copy_a_line(&client, CONFIG);
+    // PSB and the packets behind it are less.
+    wait_until(|| capture_end(&client) > 60);
+    client.stop().unwrap();
+    assert!(capture_end(&client) < 4096);
+    drop(cat.stdin.take());
+    assert!(cat.wait().unwrap().success());
+}
+
+fn a_thread_that_is_hardly_traced_shows_its_packets(engine: Engine) {
+    let service = Running::with(engine);
+    let client = service.connect();
+    let none = BufferConfig { address_ranges: [(1, 1), (0, 0)], ..CONFIG };
+    let mut cat = copy_a_line(&client, none);
+    wait_until(|| capture_end(&client) > 0);
+    client.stop().unwrap();
+    drop(cat.stdin.take());
+    assert!(cat.wait().unwrap().success());
 }
 
 fn a_thread_whose_name_is_not_utf_8_is_traced_and_released(engine: Engine) {

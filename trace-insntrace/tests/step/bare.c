@@ -1,9 +1,12 @@
 /*
  * Executes a program by single steps and nothing else.
  *
- *     bare N PROGRAM...      at most N steps; prints their number and nanoseconds
- *     bare list PROGRAM...   without random addresses; prints the address of each executed
- *                            instruction, that of all iterations of a `rep` once
+ *     bare rate N PROGRAM...  at most N steps of the first thread; prints their number and
+ *                             nanoseconds
+ *     bare list N PROGRAM...  at most N steps of all threads, or all if 0, without random
+ *                             addresses. Prints the addresses of the vDSO, and then the number of
+ *                             the thread and the address of each executed instruction, that of all
+ *                             iterations of a `rep` once
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +19,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static int status;
+#define MOST_THREADS 64
 
-static void step(pid_t child, int signal)
-{
-	ptrace(PTRACE_SINGLESTEP, child, 0, signal);
-	waitpid(child, &status, 0);
-}
+typedef unsigned long long address;
+
+struct thread {
+	pid_t tid;
+	/* The next instruction. */
+	address ip;
+};
+
+static struct thread threads[MOST_THREADS];
+static int status;
 
 /* Returns the signal of a stop that is not the end of a step. */
 static int signal_of_stop(void)
@@ -36,40 +44,87 @@ static void measure(pid_t child, long budget)
 	long steps = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (; steps < budget && WIFSTOPPED(status); steps++)
-		step(child, signal_of_stop());
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	if (WIFSTOPPED(status)) {
-		ptrace(PTRACE_KILL, child, 0, 0);
-		kill(child, SIGKILL);
+	for (; steps < budget && WIFSTOPPED(status); steps++) {
+		ptrace(PTRACE_SINGLESTEP, child, 0, signal_of_stop());
+		waitpid(child, &status, 0);
 	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (WIFSTOPPED(status))
+		kill(child, SIGKILL);
 	printf("%ld %ld\n", steps,
 	       (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec);
 }
 
-/* An instruction was executed if the address changed, but not because a handler begins. */
-static void list(pid_t child)
+static void print_vdso(pid_t child)
 {
-	struct user_regs_struct before, now;
-	siginfo_t reason;
+	char path[64], line[512];
+	address start = 0, end = 0;
+	FILE *maps;
 
-	ptrace(PTRACE_GETREGS, child, 0, &before);
-	for (int signal = 0; step(child, signal), WIFSTOPPED(status); before = now) {
-		ptrace(PTRACE_GETREGS, child, 0, &now);
-		ptrace(PTRACE_GETSIGINFO, child, 0, &reason);
-		signal = signal_of_stop();
-		if (now.rip != before.rip && (signal || reason.si_code != SIGTRAP))
-			printf("%llx\n", before.rip);
+	snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	maps = fopen(path, "r");
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, "[vdso]"))
+			sscanf(line, "%llx-%llx", &start, &end);
+	printf("%llx %llx\n", start, end);
+}
+
+/* Returns the number of a thread. A new one is stopped by its creation. */
+static int number_of(pid_t tid, int *is_new)
+{
+	int number = 0;
+
+	while (threads[number].tid && threads[number].tid != tid)
+		if (++number == MOST_THREADS)
+			exit(1);
+	*is_new = !threads[number].tid;
+	threads[number].tid = tid;
+	return number;
+}
+
+static void print(int number)
+{
+	printf("%d %llx\n", number, threads[number].ip);
+}
+
+/* An instruction was executed if the address changed, but not because a handler begins. */
+static void list(pid_t child, long budget)
+{
+	struct user_regs_struct registers;
+	siginfo_t reason;
+	pid_t tid = child;
+
+	print_vdso(child);
+	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACECLONE);
+	for (long steps = 0; !budget || steps < budget; steps++) {
+		int is_new, number = number_of(tid, &is_new);
+
+		if (WIFSTOPPED(status)) {
+			int signal = is_new ? 0 : signal_of_stop();
+
+			ptrace(PTRACE_GETREGS, tid, 0, &registers);
+			ptrace(PTRACE_GETSIGINFO, tid, 0, &reason);
+			if (!is_new && registers.rip != threads[number].ip &&
+			    (signal || reason.si_code != SIGTRAP))
+				print(number);
+			threads[number].ip = registers.rip;
+			ptrace(PTRACE_SINGLESTEP, tid, 0, signal);
+		} else {
+			print(number);
+		}
+		tid = waitpid(-1, &status, __WALL);
+		if (tid == -1)
+			return;
 	}
-	printf("%llx\n", before.rip);
+	kill(child, SIGKILL);
 }
 
 int main(int argc, char **argv)
 {
 	/* That of fixed.c. */
-	static char *environment[] = {"PYTHONHASHSEED=0", 0};
-	int lists = argc > 2 && strcmp(argv[1], "list") == 0;
-	pid_t child = argc > 2 ? fork() : -1;
+	static char *environment[] = {"PYTHONHASHSEED=0", "PERL_HASH_SEED=0", 0};
+	int lists = argc > 3 && strcmp(argv[1], "list") == 0;
+	pid_t child = argc > 3 ? fork() : -1;
 
 	if (child == -1)
 		return 1;
@@ -77,15 +132,15 @@ int main(int argc, char **argv)
 		dup2(2, 1);
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		if (lists && personality(ADDR_NO_RANDOMIZE) != -1)
-			execve(argv[2], argv + 2, environment);
+			execve(argv[3], argv + 3, environment);
 		else if (!lists)
-			execv(argv[2], argv + 2);
+			execv(argv[3], argv + 3);
 		_exit(1);
 	}
 	waitpid(child, &status, 0);
 	if (lists)
-		list(child);
+		list(child, atol(argv[2]));
 	else
-		measure(child, atol(argv[1]));
+		measure(child, atol(argv[2]));
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	static char *environment[] = {"PYTHONHASHSEED=0", 0};
+	static char *environment[] = {"PYTHONHASHSEED=0", "PERL_HASH_SEED=0", 0};
 	if (argc < 2 || personality(ADDR_NO_RANDOMIZE) == -1)
 		return 1;
 	execve(argv[1], argv + 1, environment);

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use trace_insntrace::flow::Event;
 use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::ThreadEnd;
-use trace_insntrace::step::{Traced, TracedCalls, Tracer};
+use trace_insntrace::step::{Options, Traced, TracedCalls, TracedRange, Tracer};
 
-use crate::stepped::{compile_to, finish, options, program, Stepped};
+use crate::stepped::{self, compile_to, finish, options, program, Stepped};
 use crate::{trace_and_release, waiting};
 
 fn calls_of(function: &str, nth: Option<u64>) -> TracedCalls {
@@ -169,6 +170,68 @@ fn functions_of_libraries_are_found_wherever_they_are() {
     assert_eq!(trace_libraries(3), (9, 0));
     // The processor has no breakpoints for the last two.
     assert_eq!(trace_libraries(5), (13, 2));
+}
+
+/// Compiles `twins.c` with so many functions of the same name.
+fn twins(folder: &Path, number: usize) -> PathBuf {
+    let object = |part| folder.join(format!("{part}.o")).to_str().unwrap().to_owned();
+    let parts: Vec<_> = (1..=number).map(object).collect();
+    for (index, part) in parts.iter().enumerate() {
+        let define = format!("-DPART={}", index + 1);
+        assert!(compile_to(Path::new(part), "twins.c", &["-O1", "-c", &define]));
+    }
+    let program = folder.join("twins");
+    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+    assert!(compile_to(&program, "twins.c", &[&["-O1"], &parts[..]].concat()));
+    program
+}
+
+/// Traces the calls of a function of `twins.c`.
+fn trace_twins(number: usize, function: &str) -> Tracer {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(twins(folder.path(), number));
+    let mut tracer = Tracer::start(command.stdout(Stdio::null()), options(Writer::new())).unwrap();
+    tracer.trace_calls(calls_of(function, None));
+    let run = finish(&mut tracer);
+    run.check();
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(5));
+    assert_eq!(begins(&run) as u64, tracer.traced_calls().unwrap_or(0));
+    tracer
+}
+
+#[test]
+fn all_functions_of_a_name_in_a_file_are_traced() {
+    for (number, calls, unwatched) in [(1, 2, 0), (3, 6, 0), (5, 6, 2)] {
+        let tracer = trace_twins(number, "twin");
+        let found = (tracer.traced_calls(), tracer.unwatched_functions());
+        assert_eq!(found, (Some(calls), unwatched), "{number}");
+    }
+}
+
+#[test]
+fn a_range_has_all_functions_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(twins(folder.path(), 5));
+    let ranges = vec![TracedRange::Symbol("twin".into())];
+    let settings = Options { ranges, ..options(Writer::new()) };
+    let (run, _) = stepped::trace(command.stdout(Stdio::null()), settings);
+    run.check();
+    assert_eq!(begins(&run), 10, "two calls of each");
+}
+
+#[test]
+fn each_name_of_a_function_is_its_name() {
+    for name in ["known", "other_name"] {
+        assert_eq!(trace_twins(1, name).traced_calls(), Some(2), "{name}");
+    }
+}
+
+#[test]
+fn a_function_that_chooses_another_one_is_reported() {
+    let tracer = trace_twins(1, "indirect");
+    assert_eq!(tracer.traced_calls(), None);
+    assert!(tracer.has_indirect_function());
+    assert!(!trace_twins(1, "known").has_indirect_function());
 }
 
 #[test]

@@ -8,7 +8,8 @@ use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::{Engine, Options, Tracer};
 
 use crate::end;
-use crate::stepped::{finish, options, program, Stepped};
+use crate::required::lacks;
+use crate::stepped::{self, finish, options, program, Stepped};
 
 /// Traces a part of `hostile.c`, and checks that it does what it does untraced.
 fn run_part(part: &str, engine: Engine) -> Stepped {
@@ -99,5 +100,29 @@ fn restartable_sequences_are_aborted_and_traced() {
         // An instruction after which the kernel moves the thread is missing, and reported. An old
         // C library has no such sequences.
         assert!(run_part("restartable", engine).check_with_gaps() <= 50, "{engine:?}");
+    }
+}
+
+/// The calls that queue a signal have other numbers in 32-bit programs.
+#[test]
+fn a_32_bit_program_gets_its_own_traps() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("queue32");
+    // Without a library, the compiler requires no files of another architecture.
+    let freestanding = ["-m32", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector"];
+    let options_of_compiler = [&freestanding[..], &["-O1", "-fno-pie", "-no-pie"]].concat();
+    assert!(stepped::compile_to(&program, "queue32.c", &options_of_compiler));
+    let untraced = match Command::new(&program).status() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            return lacks("a kernel that executes 32-bit programs");
+        }
+        status => status.unwrap().code(),
+    };
+    assert_eq!(untraced, Some(12));
+    for engine in [Engine::Step, Engine::Block] {
+        let settings = Options { engine, ..options(Writer::new()) };
+        let (run, end) = stepped::trace(&mut Command::new(&program), settings);
+        assert_eq!(end, ThreadEnd::Exited(12), "{engine:?}");
+        run.check_with_gaps();
     }
 }

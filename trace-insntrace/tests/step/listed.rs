@@ -1,44 +1,20 @@
 //! Traces against a list that is made without our code: by a stepper in C, which decodes nothing.
 
-use std::process::{Command, Stdio};
+use trace_insntrace::step::Engine;
 
-use trace_insntrace::flow::{Event, Item};
-use trace_insntrace::pt::Writer;
-use trace_insntrace::recording::{SpaceId, ThreadEnd, TraceDecoder};
-use trace_insntrace::step::{Engine, Options};
+use crate::lists::{decoded, traced, Listed};
+use crate::stepped::{program, FIRST};
 
-use crate::stepped::{self, options, program, FIRST};
-
-/// Returns the addresses of all instructions that a program executes.
+/// Returns the addresses of all instructions of the first thread of a program of ours.
 fn listed(source: &str) -> Vec<u64> {
-    let mut command = Command::new(program("bare.c"));
-    command.arg("list").arg(program(source)).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().unwrap();
-    let lines = String::from_utf8(output.stdout).unwrap();
-    lines.lines().map(|line| u64::from_str_radix(line, 16).unwrap()).collect()
+    let path = program(source);
+    Listed::new(&[path.to_str().unwrap()], None).threads.swap_remove(0)
 }
 
-/// Returns the addresses that the trace of a program has, and `None` for each reported gap.
-fn traced(source: &str, engine: Engine, exit_code: i32) -> Vec<Option<u64>> {
-    let mut command = Command::new(program("fixed.c"));
-    command.arg(program(source)).stdin(Stdio::null()).stdout(Stdio::null());
-    let settings = Options { engine, ..options(Writer::new()) };
-    let (run, end) = stepped::trace(&mut command, settings);
-    assert_eq!(end, ThreadEnd::Exited(exit_code));
-    let mut decoder = TraceDecoder::new(&run.notes, FIRST, &run.packets[&FIRST][..]);
-    let mut found = Vec::new();
-    while let Some(item) = decoder.next_item().unwrap() {
-        // The first address space is that of `fixed.c`.
-        if decoder.space() != Some(SpaceId(1)) {
-            continue;
-        }
-        match item.unwrap() {
-            Item::Instruction(instruction) => found.push(Some(instruction.ip)),
-            Item::Event(Event::Overflow { .. }) => found.push(None),
-            Item::Event(_) => {}
-        }
-    }
-    found
+/// Returns the addresses that the trace of the first thread has, and `None` for each reported gap.
+fn found(source: &str, engine: Engine) -> Vec<Option<u64>> {
+    let path = program(source);
+    decoded(&traced(&[path.to_str().unwrap()], engine, None), FIRST)
 }
 
 /// Returns the listed instructions that a trace does not have. Each is in a gap that it reports.
@@ -66,9 +42,9 @@ fn every_instruction_of_a_program_is_traced() {
     let listed = listed("program.c");
     assert!(listed.len() > 10_000);
     for engine in [Engine::Step, Engine::Block] {
-        let traced = traced("program.c", engine, 7);
-        assert_eq!(missing(&listed, &traced), [0; 0], "{engine:?}");
-        assert!(!traced.contains(&None), "{engine:?}");
+        let found = found("program.c", engine);
+        assert_eq!(missing(&listed, &found), [0; 0], "{engine:?}");
+        assert!(!found.contains(&None), "{engine:?}");
     }
 }
 
@@ -76,10 +52,10 @@ fn every_instruction_of_a_program_is_traced() {
 fn instructions_that_cannot_be_traced_are_a_gap() {
     let listed = listed("gap.c");
     for engine in [Engine::Step, Engine::Block] {
-        let traced = traced("gap.c", engine, 9);
-        let missing = missing(&listed, &traced);
+        let found = found("gap.c", engine);
+        let missing = missing(&listed, &found);
         let Some(first) = missing.first() else { panic!("32-bit code is decoded") };
         assert_eq!(missing, [0, 1, 2, 3].map(|offset| first + offset), "{engine:?}");
-        assert_eq!(traced.iter().filter(|it| it.is_none()).count(), 1, "{engine:?}");
+        assert_eq!(found.iter().filter(|it| it.is_none()).count(), 1, "{engine:?}");
     }
 }

@@ -4,11 +4,17 @@
 mod blocks;
 mod flags;
 mod function;
+mod generated;
 mod hostile;
 mod listed;
+#[path = "../common/listed.rs"]
+mod lists;
 mod printed;
+#[path = "../common/required.rs"]
+mod required;
 #[path = "../common/stepped.rs"]
 mod stepped;
+mod traps;
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};

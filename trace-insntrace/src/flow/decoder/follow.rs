@@ -21,10 +21,10 @@ impl FlowDecoder {
 
     #[inline]
     fn step(&mut self) -> Stepped {
-        if let Some(end) = self.end {
+        if let Some(end) = self.at.end {
             return self.leave_block(end);
         }
-        if !self.branches.is_empty() {
+        if !self.at.branches.is_empty() {
             return self.enter_block(None);
         }
         let Some(cue) = self.cue else {
@@ -57,8 +57,8 @@ impl FlowDecoder {
         match cue.kind {
             CueKind::Report(_) if self.state == State::Lost => {}
             CueKind::Report(event) => return Ok(Step::Event(event)),
-            CueKind::Branches(tnt) if self.state == State::On && self.branches.is_empty() => {
-                self.branches = Branches::new(tnt);
+            CueKind::Branches(tnt) if self.state == State::On && self.at.branches.is_empty() => {
+                self.at.branches = Branches::new(tnt);
                 self.progress.reset();
             }
             _ => self.cue = Some(cue),
@@ -105,7 +105,7 @@ impl FlowDecoder {
             }
             _ => return Err(FlowErrorKind::UnexpectedPacket),
         };
-        if place == Some(self.ip) {
+        if place == Some(self.at.ip) {
             return self.arrive(cue);
         }
         self.enter_block(place)
@@ -116,7 +116,7 @@ impl FlowDecoder {
         self.take_cue(cue)?;
         let event = match cue.kind {
             CueKind::Interrupt { from, to } => {
-                self.ip = to;
+                self.at.ip = to;
                 Event::Interrupted { from, to: Some(to), disabled: false }
             }
             CueKind::InterruptAndDisable { from, to } => {
@@ -175,7 +175,7 @@ impl FlowDecoder {
 
     fn turn_on(&mut self, ip: u64) {
         self.state = State::On;
-        self.ip = ip;
+        self.at.ip = ip;
     }
 
     pub(super) fn take_cue(&mut self, cue: Cue) -> Result<(), FlowErrorKind> {
@@ -197,8 +197,8 @@ impl FlowDecoder {
     pub(super) fn lose(&mut self, kind: FlowErrorKind) -> FlowError {
         let ip = (self.state == State::On).then(|| self.place());
         self.state = State::Lost;
-        self.end = None;
-        self.branches = Branches::NONE;
+        self.at.end = None;
+        self.at.branches = Branches::NONE;
         self.times.clear();
         self.cue = self.cue.filter(|cue| matches!(cue.kind, CueKind::Boundary(_)));
         self.stack.clear();
@@ -208,7 +208,7 @@ impl FlowDecoder {
 
     /// Returns the last instruction of a block that cannot be left, or the next instruction.
     fn place(&self) -> u64 {
-        let last = self.end.and(self.run.end.checked_sub(1));
-        last.and_then(|index| self.blocks.instruction(index)).map_or(self.ip, |last| last.ip)
+        let last = self.at.end.and(self.run.end.checked_sub(1));
+        last.and_then(|index| self.blocks.instruction(index)).map_or(self.at.ip, |last| last.ip)
     }
 }

@@ -1,8 +1,6 @@
 //! Many instructions at once.
 
 use super::{FlowDecoder, Step};
-use crate::flow::blocks::Exit;
-use crate::flow::code::End;
 use crate::flow::item::Part;
 use crate::flow::FlowError;
 
@@ -44,52 +42,23 @@ impl FlowDecoder {
     #[inline]
     pub fn visit(&mut self, mut visit: impl FnMut(Part<'_>, Option<u64>)) -> Result<(), FlowError> {
         loop {
-            while !self.run.is_empty() {
+            if !self.run.is_empty() {
                 let part = self.take_run();
                 visit(Part::Instructions(self.blocks.instructions(part)), self.tsc);
             }
-            self.visit_known(&mut visit);
-            match self.advance() {
+            // The position is a local variable, so that it stays in registers.
+            let mut at = self.at;
+            while let Some(run) = self.enter_next(&mut at) {
+                self.take_times(&run);
+                visit(Part::Instructions(self.blocks.instructions(run.clone())), self.tsc);
+            }
+            self.at = at;
+            match self.take_step() {
                 Ok(Step::Again) => {}
                 Ok(Step::Event(event)) => visit(Part::Event(event), self.tsc),
                 Ok(Step::Starved) => return Ok(()),
                 Err(kind) => return Err(self.lose(kind)),
             }
         }
-    }
-
-    /// Executes blocks up to the last branch of the packet, while the cache knows the next one:
-    /// most blocks. The state is in local variables, so that it stays in registers.
-    #[inline]
-    fn visit_known(&mut self, visit: &mut impl FnMut(Part<'_>, Option<u64>)) {
-        let (Some(mut end), true) = (self.end, self.times.is_empty()) else { return };
-        let (mut branches, mut exit, mut run) = (self.branches, self.exit, self.run.clone());
-        loop {
-            let mut rest = branches;
-            let (ip, taken) = match end {
-                End::Next(next) | End::Jump(next) => (next, false),
-                End::Conditional { target, next } => match rest.take() {
-                    Some(true) => (target, true),
-                    Some(false) => (next, false),
-                    None => break,
-                },
-                _ => break,
-            };
-            if rest.is_empty() {
-                break;
-            }
-            let Some((index, block)) = self.blocks.known(ip, Exit { taken, ..exit }) else { break };
-            if rest != branches {
-                self.progress.reset();
-            }
-            if self.progress.is_loop(ip) {
-                break;
-            }
-            (branches, end, exit) = (rest, block.end, Exit { block: index, taken: false });
-            run = block.range();
-            visit(Part::Instructions(self.blocks.instructions(run.clone())), self.tsc);
-        }
-        (self.branches, self.end, self.exit) = (branches, Some(end), exit);
-        self.run = run.end..run.end;
     }
 }

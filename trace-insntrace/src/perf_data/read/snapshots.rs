@@ -20,21 +20,28 @@ const ALIGNMENT: usize = 8;
 /// Joins the snapshots of one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
-    /// The last snapshot that has a PSB.
-    last: Vec<u8>,
+    /// The bytes from the last PSB with a mark of the last snapshot on, or none if it has no mark.
+    /// `None` before the first snapshot that has a PSB.
+    end: Option<Vec<u8>>,
 }
 
 impl Joiner {
+    /// Returns the number of bytes that are kept in memory.
+    pub(super) fn kept(&self) -> usize {
+        self.end.as_ref().map_or(0, Vec::len)
+    }
+
     /// Returns the packets of the next snapshot that follow those of the last one. If packets are
     /// missing in between, OVF precedes them.
-    pub(super) fn next(&mut self, snapshot: Vec<u8>) -> Vec<u8> {
-        let Some(packets) = from_psb(&snapshot).next() else { return Vec::new() };
-        let new = match following(&self.last, packets) {
-            Some(rest) => rest.to_vec(),
-            None if self.last.is_empty() => packets.to_vec(),
-            None => behind_gap(packets),
+    pub(super) fn next(&mut self, snapshot: &[u8]) -> Vec<u8> {
+        let Some(packets) = from_psb(snapshot).next() else { return Vec::new() };
+        let new = match &self.end {
+            None => packets.to_vec(),
+            Some(end) => {
+                following(end, packets).map_or_else(|| behind_gap(packets), <[u8]>::to_vec)
+            }
         };
-        self.last = snapshot;
+        self.end = Some(marked_end(packets).to_vec());
         new
     }
 }
@@ -45,9 +52,16 @@ fn from_psb(bytes: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     windows.filter(|(_, it)| *it == PSB).filter_map(|(at, _)| bytes.get(at..))
 }
 
-/// Returns the bytes of `next` behind those that `last` ends with.
-fn following<'a>(last: &[u8], next: &'a [u8]) -> Option<&'a [u8]> {
-    let end = from_psb(last).rev().find(|it| it.len() >= MARK_BYTES)?;
+/// Returns the bytes from the last PSB on that has a mark.
+fn marked_end(snapshot: &[u8]) -> &[u8] {
+    from_psb(snapshot).rev().find(|it| it.len() >= MARK_BYTES).unwrap_or_default()
+}
+
+/// Returns the bytes of `next` behind those that the last snapshot ends with.
+fn following<'a>(end: &[u8], next: &'a [u8]) -> Option<&'a [u8]> {
+    if end.is_empty() {
+        return None;
+    }
     // There is no other PSB in `end`, so that this takes as long as `next`.
     from_psb(next).find_map(|packets| {
         let same = end.iter().zip(packets).take_while(|(one, other)| one == other).count();
@@ -99,7 +113,22 @@ mod tests {
 
     fn join(snapshots: &[Vec<u8>]) -> Vec<u8> {
         let mut joiner = Joiner::default();
-        snapshots.iter().flat_map(|snapshot| joiner.next(padded(snapshot))).collect()
+        snapshots.iter().flat_map(|snapshot| joiner.next(&padded(snapshot))).collect()
+    }
+
+    #[test]
+    fn only_the_end_of_a_snapshot_is_kept() {
+        let mut joiner = Joiner::default();
+        let period = packets(1..2).len();
+        for last in [3, 1000] {
+            joiner.next(&padded(&packets(1..last)));
+            assert!((period..period + ALIGNMENT).contains(&joiner.kept()), "{}", joiner.kept());
+        }
+        // A PSB alone does not occur once.
+        joiner.next(&PSB);
+        assert_eq!(joiner.kept(), 0);
+        let gap = behind_gap(&packets(1..2));
+        assert_eq!(joiner.next(&packets(1..2)), gap);
     }
 
     #[test]
