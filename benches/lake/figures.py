@@ -2,11 +2,15 @@
 """Prints the rates, sizes and times of `trace query` and `trace lake`, as tables of Markdown.
 
     benches/lake/figures.py --bin target/release --query target/lake/release/trace-query --work DIR [--spans 200_000_000] [--engine DIR]
+        [--adders 2] [--rounds 3]
 
 The archive is a recording of the example `file_search` over `--tree`, which is repeated over a day of a store, each time with other bytes, until
 the store has `--spans` spans. Compile the programs with `cargo build --release --workspace --bins --examples` and `CARGO_TARGET_DIR=target/lake
 cargo build --release --manifest-path trace-lake/Cargo.toml`. The store takes about 6 bytes a span for spans, and as much again for the other
 tables and for the files before their compaction. Nothing else may run on the machine.
+
+200 million spans take about half an hour with `--adders 2 --rounds 3` on two processors, and 15 GB in `--work`. One more addition, before the
+others, is measured alone.
 
 With `--engine`, the folder of Perfetto's trace processor (`.ci/query` installs it), queries of one archive are compared with it.
 """
@@ -21,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +39,11 @@ DAY = "2026-11-29"
 SECONDS = 86_400
 COLUMNS = "max(id), max(parent_id), max(depth), max(name), max(category), max(tid), max(start_ns), max(dur_ns)"
 MINUTE = f"""start_ns >= arrow_cast(timestamp '{DAY} 12:00:00', 'Int64') and start_ns < arrow_cast(timestamp '{DAY} 12:01:00', 'Int64')"""
+
+RATES = {
+    "with parents and depths": f"select {COLUMNS} from spans",
+    "time, duration and name": "select max(start_ns), max(dur_ns), max(name) from spans",
+}
 
 QUERIES = {
     "count": "select count(*) from spans",
@@ -66,6 +76,8 @@ class Run:
 
     output: str
     seconds: float
+    # The time of processors, in seconds.
+    processor: float
     # The largest resident memory, in MiB.
     memory: float
     # What it has read from files, in bytes.
@@ -87,7 +99,7 @@ def run(command: list[str], text: str = "") -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 3):
         raise RuntimeError(f"{command}: exits with {process.returncode}")
-    return Run(output, seconds, usage.ru_maxrss / 1024, read)
+    return Run(output, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, read)
 
 
 class Figures:
@@ -96,6 +108,7 @@ class Figures:
         self.query = str(options.query)
         self.store = str(options.work / "store")
         self.archive = options.work / "search.fxt"
+        self.long = options.work / "long.fxt"
 
     def sql(self, subject: Path | str, text: str) -> Run:
         return run([self.query, str(subject), "--format", "csv", text])
@@ -112,22 +125,30 @@ class Figures:
         return self.number(archive, QUERIES["count"])
 
     def of_archive(self, spans: int) -> None:
+        memory = 0.0
         compressed = self.archive.with_suffix(".fxt.zst")
         subprocess.run([str(self.options.bin / "trace"), "slice", str(self.archive), "-o", str(compressed)], capture_output=True, check=True)
-        runs = [self.sql(self.archive, f"select {COLUMNS} from spans") for _ in range(self.options.rounds)]
-        plain = [self.sql(self.archive, "select max(start_ns), max(dur_ns), max(name) from spans") for _ in range(self.options.rounds)]
+        # The start of the program takes as long as a million spans, so the rates are those of more.
+        long = self.record(self.long, -(-self.options.long // spans))
+        rates = {}
+        for what, text in RATES.items():
+            runs = [self.sql(self.long, text) for _ in range(self.options.rounds)]
+            rates[what] = [long / min(times) / 1e6 for times in ([run.seconds for run in runs], [run.processor for run in runs])]
+            memory = max([run.memory for run in runs] + [memory])
         print("| an archive | value |\n|---|---|")
         print(f"| spans | {spans:,} |")
         print(f"| FXT, bytes a span | {self.archive.stat().st_size / spans:.1f} |")
         print(f"| .fxt.zst, bytes a span | {compressed.stat().st_size / spans:.1f} |")
-        print(f"| into Arrow, with parents and depths, million spans/s | {spans / min(run.seconds for run in runs) / 1e6:.2f} |")
-        print(f"| into Arrow, time, duration and name, million spans/s | {spans / min(run.seconds for run in plain) / 1e6:.2f} |")
-        print(f"| memory, MiB | {max(run.memory for run in runs + plain):.0f} |\n")
+        print(f"| spans of the longer archive | {long:,} |")
+        for what, (wall, processor) in rates.items():
+            print(f"| into Arrow, {what}, million spans/s | {wall:.2f} |")
+            print(f"| into Arrow, {what}, million spans a second of processor time | {processor:.2f} |")
+        print(f"| memory, MiB | {memory:.0f} |\n")
 
-    def beside_perfetto(self, spans: int) -> None:
-        """Reads and queries an archive of five million spans with the trace processor as well."""
-        archive = self.options.work / "long.fxt"
-        spans = self.record(archive, -(-5_000_000 // spans))
+    def beside_perfetto(self) -> None:
+        """Reads and queries the longer archive with the trace processor as well."""
+        archive = self.long
+        spans = self.number(archive, QUERIES["count"])
         script = str(REPOSITORY / "tests/readers/perfetto.js")
         command = ["node", script, str(self.options.engine), str(archive)]
         [[[other]]] = json.loads(run(command, json.dumps([SLICES["count"]])).output)
@@ -147,20 +168,31 @@ class Figures:
     def fill(self, spans: int) -> None:
         """Repeats the archive over the day."""
         copies = max(1, round(self.options.spans / spans))
-        bytes_of_archive, seconds, memory = self.archive.read_bytes(), 0.0, 0.0
-        for number in range(copies):
-            path = self.options.work / "copy.fxt"
+        bytes_of_archive = self.archive.read_bytes()
+
+        def add(number: int) -> Run:
+            path = self.options.work / f"copy {number}.fxt"
             # A name of a provider that has no records makes another archive of it.
             path.write_bytes(bytes_of_archive + fxt_bytes.provider(9, f"copy {number:>6}"))
             at = int(number * SECONDS / copies)
             when = f"{DAY}T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}Z"
             labels = ["--host", f"web-{number % 4}", "--service", "search", "--time", when]
             added = run([self.query, "--lake", "add", self.store, str(path), *labels])
-            seconds, memory = seconds + added.seconds, max(memory, added.memory)
+            path.unlink()
+            return added
+
+        first = add(0)
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(self.options.adders) as adders:
+            added = list(adders.map(add, range(1, copies)))
+        seconds = time.perf_counter() - begin
+        memory = max(run.memory for run in [first, *added])
         total = self.number(self.store, QUERIES["count"])
         print("| a store | value |\n|---|---|")
         print(f"| archives | {copies:,} |\n| spans | {total:,} |")
-        print(f"| addition, million spans/s | {total / seconds / 1e6:.2f} |\n| addition, memory, MiB | {memory:.0f} |")
+        print(f"| addition, million spans/s | {spans / first.seconds / 1e6:.2f} |\n| addition, memory, MiB | {memory:.0f} |")
+        if added:
+            print(f"| {self.options.adders} additions at once, million spans/s | {(total - spans) / seconds / 1e6:.2f} |")
         self.sizes(total, "before compaction")
         compacted = run([self.query, "--lake", "compact", self.store, "--delete-after", "0s"])
         print(f"| compaction, million spans/s | {total / compacted.seconds / 1e6:.2f} |\n| compaction, memory, MiB | {compacted.memory:.0f} |")
@@ -195,6 +227,8 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, default=Path("/usr"), help="the directory that the example searches")
     parser.add_argument("--spans", type=int, default=2_000_000, help="the spans of the store")
     parser.add_argument("--engine", type=Path, help="the folder of Perfetto's trace processor")
+    parser.add_argument("--long", type=int, default=5_000_000, help="the spans of the archive whose reading is measured")
+    parser.add_argument("--adders", type=int, default=1, help="how many archives are added at once")
     parser.add_argument("--rounds", type=int, default=5, help="how often each query runs")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -204,7 +238,7 @@ def main() -> None:
     spans = figures.record(figures.archive)
     figures.of_archive(spans)
     if options.engine:
-        figures.beside_perfetto(spans)
+        figures.beside_perfetto()
     figures.fill(spans)
     figures.queries()
 

@@ -1,5 +1,6 @@
 //! An archive that queries read.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
 use datafusion::error::{DataFusionError, Result};
@@ -18,6 +19,8 @@ pub struct Archive {
     schedule: OnceLock<std::result::Result<Schedule, String>>,
     /// That of a reader which needs no directory.
     damage: OnceLock<Damage>,
+    /// Whether a reader has started.
+    is_read: AtomicBool,
 }
 
 impl Archive {
@@ -25,7 +28,7 @@ impl Archive {
     #[must_use]
     pub fn new(input: Input) -> Self {
         let (directory, schedule, damage) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { input, directory, schedule, damage }
+        Self { input, directory, schedule, damage, is_read: AtomicBool::new(false) }
     }
 
     /// Returns the input.
@@ -44,7 +47,17 @@ impl Archive {
         directory.as_ref().map_err(|error| external(anyhow::anyhow!(error.clone())))
     }
 
-    /// Returns missing and unreadable data, if a query has read the archive.
+    /// Returns missing and unreadable data, if a query has read records. Reads the archive if the
+    /// query needed only the first ones.
+    pub(crate) fn damage(&self) -> Option<&Damage> {
+        if self.is_read.load(Ordering::Relaxed) && self.known_damage().is_none() {
+            // The query has read without an error as far as it needed to.
+            let _ = self.directory();
+        }
+        self.known_damage()
+    }
+
+    /// Returns missing and unreadable data, if a query has read the whole archive.
     pub(crate) fn known_damage(&self) -> Option<&Damage> {
         let directory = self.directory.get().and_then(|directory| directory.as_ref().ok());
         directory.map(|directory| &directory.damage).or(self.damage.get())
@@ -70,18 +83,20 @@ impl Archive {
     }
 
     /// Reads the archive to its end, or until `look` returns an error. `look` gets each readable
-    /// record with its number, from 1 on.
-    pub(crate) fn each(
-        &self,
-        mut look: impl FnMut(&Item<'_>, i64) -> Result<()>,
-    ) -> Result<Damage> {
+    /// record with its number, from 1 on. Missing and unreadable data is counted once.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Item<'_>, i64) -> Result<()>) -> Result<()> {
         let reader = self.input.open().map_err(external)?;
+        self.is_read.store(true, Ordering::Relaxed);
         let mut number = 0;
-        let damage = Damage::of_each(reader, |item| {
+        let look = |item: &Item<'_>| {
             number += 1;
             look(item, number).map_err(Stop::Look)
-        });
-        damage.map_err(|stop| match stop {
+        };
+        let read = match self.known_damage() {
+            Some(_) => Damage::skip_each(reader, look),
+            None => Damage::of_each(reader, look).map(|damage| self.note_damage(damage)),
+        };
+        read.map_err(|stop| match stop {
             Stop::Look(error) => error,
             Stop::Read(error) => external(self.input.explain(error)),
         })

@@ -93,9 +93,10 @@ fn run(cli: &Cli) -> Result<u8> {
         (Some(folder), _) => runtime.block_on(export::export(&session, folder))?,
         (None, Some(file)) => runtime.block_on(otlp::export(&session, file))?,
         (None, None) => match sql(cli)? {
-            Some(text) => {
-                runtime.block_on(statements::run(&session, &output, &text))?;
-            }
+            Some(text) => match shell::answer(&text) {
+                Some(answer) => print!("{answer}"),
+                None => drop(runtime.block_on(statements::run(&session, &output, &text))?),
+            },
             None => shell::run(&session, &output, &runtime, path)?,
         },
     }

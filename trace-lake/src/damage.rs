@@ -8,7 +8,7 @@ use crate::message::{describe, say};
 
 /// Reports what is unreadable and missing in an archive that was read. Returns the exit status.
 pub(crate) fn warn(archive: &Archive) -> u8 {
-    let Some(damage) = archive.known_damage() else { return OK };
+    let Some(damage) = archive.damage() else { return OK };
     let name = archive.input().path().display();
     damage.stats.notes().for_each(|note| say(&format!("{name}: {note}")));
     let counts = [

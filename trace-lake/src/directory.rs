@@ -4,17 +4,21 @@
 //! A name can come after the first events of its thread, so a first pass reads them.
 
 mod clocks;
+mod extent;
+mod order;
 
 use std::collections::{BTreeSet, HashMap};
 
-use trace_analyze::catalog::Catalog;
+use trace_analyze::catalog::{Catalog, ThreadId};
 use trace_analyze::scheduling::Switch;
 use trace_analyze::{arguments, is_clock_anchor, Damage};
 use trace_format::layout::ObjectType;
-use trace_format::{Item, Metadata, Module, Process, Record, Thread, ThreadKoids};
+use trace_format::{EventKind, Item, Metadata, Module, Process, Record, Thread, ThreadKoids};
 
-use crate::times::{nanos, SATURATED};
+use crate::times::nanos;
 pub use clocks::{Clock, Clocks};
+use extent::Extent;
+use order::Order;
 
 /// A thread of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +74,9 @@ pub struct Directory {
     pub extent: Option<(i64, i64)>,
     /// Missing and unreadable data.
     pub damage: Damage,
+    /// The threads whose spans need a sort to be nested.
+    unordered: BTreeSet<usize>,
+    has_ordered: bool,
     by_koids: HashMap<ThreadKoids, usize>,
     by_thread: HashMap<u64, usize>,
     by_process: HashMap<u64, usize>,
@@ -106,6 +113,23 @@ impl Directory {
         self.processes.get(number?)?.name.as_deref()
     }
 
+    /// Returns whether the spans of a thread are nested in the order of their records: each has one
+    /// record, and is around or after those recorded before it.
+    #[must_use]
+    pub(crate) fn is_ordered(&self, number: Option<usize>) -> bool {
+        number.is_some_and(|number| !self.unordered.contains(&number))
+    }
+
+    /// Returns whether the spans of a thread that has some are so nested.
+    pub(crate) fn has_ordered(&self) -> bool {
+        self.has_ordered
+    }
+
+    /// Returns whether the spans of all threads are so nested.
+    pub(crate) fn are_all_ordered(&self) -> bool {
+        self.unordered.is_empty()
+    }
+
     fn add_thread(&mut self, koids: ThreadKoids) {
         let next = self.threads.len();
         if *self.by_koids.entry(koids).or_insert(next) == next {
@@ -122,14 +146,6 @@ impl Directory {
             self.processes.push(ProcessInfo { process, name: None });
         }
     }
-
-    fn widen(&mut self, nanos: i64) {
-        if nanos == SATURATED {
-            return;
-        }
-        let (first, last) = self.extent.unwrap_or((nanos, nanos));
-        self.extent = Some((first.min(nanos), last.max(nanos)));
-    }
 }
 
 /// Reads a [`Directory`].
@@ -137,6 +153,9 @@ impl Directory {
 pub(crate) struct Reading {
     directory: Directory,
     catalog: Catalog,
+    /// What is known of each thread of the catalog.
+    orders: Vec<Order>,
+    extent: Extent,
     /// Threads that are named or scheduled without their process.
     loose: BTreeSet<u64>,
 }
@@ -147,13 +166,16 @@ impl Reading {
         match &item.record {
             Record::Event(event) => {
                 self.directory.events += 1;
-                self.thread(item, event.thread);
+                let thread = self.thread(item, event.thread);
+                if let Some(order) = self.orders.get_mut(thread.place()) {
+                    order.event(item, event);
+                }
                 if is_clock_anchor(item, event) {
                     self.directory.clocks.note(item, event);
                 }
             }
-            Record::Log(log) => self.thread(item, log.thread),
-            Record::Backtrace(sample) => self.thread(item, sample.thread),
+            Record::Log(log) => drop(self.thread(item, log.thread)),
+            Record::Backtrace(sample) => drop(self.thread(item, sample.thread)),
             Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
                 match arguments::process_of(item, object) {
                     Some(process) => {
@@ -172,17 +194,31 @@ impl Reading {
             Record::ThreadWakeup(wakeup) => drop(self.loose.insert(wakeup.thread)),
             _ => self.switch(item),
         }
-        let mut record = item.record;
-        for ticks in record.times() {
-            self.directory.widen(nanos(item, *ticks));
+        self.times(item);
+    }
+
+    #[inline]
+    fn times(&mut self, item: &Item<'_>) {
+        let rate = item.provider.tick_rate();
+        match &item.record {
+            Record::Event(event) => {
+                self.extent.note(rate, event.ticks);
+                if let EventKind::DurationComplete { end } = event.kind {
+                    self.extent.note(rate, end);
+                }
+            }
+            record => { *record }.times().for_each(|ticks| self.extent.note(rate, *ticks)),
         }
     }
 
-    fn thread(&mut self, item: &Item<'_>, thread: Thread) {
-        let koids = item.thread(thread);
-        if !self.directory.by_koids.contains_key(&koids) {
-            self.directory.add_thread(koids);
+    #[inline]
+    fn thread(&mut self, item: &Item<'_>, thread: Thread) -> ThreadId {
+        let id = self.catalog.thread(item, thread);
+        if id.place() == self.orders.len() {
+            self.orders.push(Order::default());
+            self.directory.add_thread(self.catalog.koids(id));
         }
+        id
     }
 
     fn switch(&mut self, item: &Item<'_>) {
@@ -213,7 +249,9 @@ impl Reading {
     }
 
     pub(crate) fn finish(self, damage: Damage) -> Directory {
-        let Self { mut directory, catalog, loose } = self;
+        let Self { mut directory, catalog, orders, extent, loose } = self;
+        (directory.unordered, directory.has_ordered) = unordered(&directory, &catalog, &orders);
+        directory.extent = extent.finish();
         for thread in loose {
             let next = directory.threads.len();
             if *directory.by_thread.entry(thread).or_insert(next) == next {
@@ -232,4 +270,23 @@ impl Reading {
         directory.clocks.sort();
         Directory { damage, ..directory }
     }
+}
+
+/// Returns the threads whose spans need a sort to be nested, and whether there are others with
+/// spans. A thread with spans of two providers has two numbers in the catalog.
+fn unordered(
+    directory: &Directory,
+    catalog: &Catalog,
+    orders: &[Order],
+) -> (BTreeSet<usize>, bool) {
+    let mut seen = BTreeSet::new();
+    let with_spans = catalog.threads().iter().zip(orders).filter(|(_, order)| order.has_spans());
+    let is_unordered = |(koids, order): (&ThreadKoids, &Order)| {
+        let number = directory.number(*koids)?;
+        let is_first = seen.insert(number);
+        (!is_first || !order.is_ordered()).then_some(number)
+    };
+    let unordered: BTreeSet<usize> = with_spans.filter_map(is_unordered).collect();
+    let has_ordered = seen.len() > unordered.len();
+    (unordered, has_ordered)
 }

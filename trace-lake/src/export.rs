@@ -15,10 +15,12 @@ use crate::tables::{Table, TABLES};
 ///
 /// # Errors
 ///
-/// Reading the archive or writing a file failed. Files that are complete stay.
+/// Reading the archive or writing a file failed, or a file of a store is damaged. Files that are
+/// complete stay.
 pub async fn export(session: &QuerySession, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for table in TABLES {
+        session.verify(table).await?;
         let output = Output { format: Format::Parquet, path: Some(path(folder, table)) };
         for statement in session.statements(&query(table))? {
             output.write(session.frame(statement).await?).await?;

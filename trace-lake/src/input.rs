@@ -27,7 +27,7 @@ pub struct Input {
     path: PathBuf,
     /// The file, which is opened once, or a copy of a pipe's data. A copy has no name, and
     /// disappears when this process ends.
-    file: Arc<File>,
+    bytes: Positioned,
     /// The state of a file when it was opened, or `None` for a copy.
     opened: Option<Metadata>,
     kind: InputKind,
@@ -45,18 +45,20 @@ impl Input {
     /// The input cannot be read, or its format is not one that is read.
     pub fn new(path: &Path, instr_map: Option<&Path>) -> Result<Self> {
         let (file, opened) = open(path)?;
-        let file = Arc::new(file);
+        let failed = || format!("cannot read {}", name(path));
+        let bytes = Positioned::new(file).with_context(failed)?;
         let instr_map = instr_map.map(Path::to_owned);
         let mut start = Vec::new();
-        let read = bytes(&file).and_then(|it| it.take(START_BYTES).read_to_end(&mut start));
-        read.with_context(|| format!("cannot read {}", name(path)))?;
+        let read =
+            decompress(bytes.clone()).and_then(|it| it.take(START_BYTES).read_to_end(&mut start));
+        read.with_context(failed)?;
         let kind = InputKind::detect(&start).filter(|kind| kind.reader().is_some());
         let kind = kind.ok_or_else(|| unknown(path, &start))?;
         let shift = match kind {
-            InputKind::Json => json_shift(|| bytes(&file)),
+            InputKind::Json => json_shift(|| decompress(bytes.clone())),
             _ => 0,
         };
-        Ok(Self { path: path.to_owned(), file, opened, kind, shift, instr_map })
+        Ok(Self { path: path.to_owned(), bytes, opened, kind, shift, instr_map })
     }
 
     /// Returns the path, as it was given.
@@ -71,7 +73,7 @@ impl Input {
     ///
     /// Reading failed.
     pub fn open(&self) -> Result<Reader<Box<dyn Read>>> {
-        let bytes = bytes(&self.file).with_context(|| self.failed())?;
+        let bytes = decompress(self.bytes.clone()).with_context(|| self.failed())?;
         let archive = match self.kind {
             InputKind::Json => Document { shift: self.shift, ..Document::default() }.open(bytes),
             InputKind::Xray => Fdr { map: self.map()? }.open(bytes),
@@ -87,7 +89,7 @@ impl Input {
     /// Returns the bytes of the input, from its start, as they are stored.
     #[must_use]
     pub fn content(&self) -> Box<dyn Read> {
-        Box::new(Positioned { file: self.file.clone(), at: 0 })
+        Box::new(self.bytes.clone())
     }
 
     /// Returns the time of the file's last change before it was opened, or `None` for a pipe.
@@ -104,7 +106,7 @@ impl Input {
     /// The file was changed.
     pub fn check_unchanged(&self) -> Result<()> {
         let Some(opened) = &self.opened else { return Ok(()) };
-        let now = self.file.metadata().with_context(|| self.failed())?;
+        let now = self.bytes.file.metadata().with_context(|| self.failed())?;
         let state = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec());
         if state(opened) != state(&now) {
             bail!(
@@ -170,11 +172,6 @@ fn name(path: &Path) -> String {
     }
 }
 
-/// Returns the decompressed bytes of a file, from its start.
-fn bytes(file: &Arc<File>) -> io::Result<Box<dyn Read>> {
-    decompress(Positioned { file: file.clone(), at: 0 })
-}
-
 /// Opens a file, with its state, or copies a pipe to a temporary file.
 fn open(path: &Path) -> Result<(File, Option<Metadata>)> {
     let failed = || format!("cannot read {}", name(path));
@@ -194,15 +191,27 @@ fn open(path: &Path) -> Result<(File, Option<Metadata>)> {
     })
 }
 
-/// A file that is read from a position of its own: several passes read at once.
+/// A file that is read from a position of its own: several passes read at once. All of them read
+/// what the file had when it was opened, also if it grows: what one has found holds for the others.
+#[derive(Debug, Clone)]
 struct Positioned {
     file: Arc<File>,
     at: u64,
+    end: u64,
+}
+
+impl Positioned {
+    fn new(file: File) -> io::Result<Self> {
+        let end = file.metadata()?.len();
+        Ok(Self { file: Arc::new(file), at: 0, end })
+    }
 }
 
 impl Read for Positioned {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(room, self.at)?;
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let most = room.len().min(left);
+        let count = self.file.read_at(room.get_mut(..most).unwrap_or_default(), self.at)?;
         self.at += count as u64;
         Ok(count)
     }
@@ -241,6 +250,18 @@ mod tests {
         }
     }
 
+    /// A recorder may append to it between two queries.
+    #[test]
+    fn a_file_that_grows_is_read_as_it_was_opened() {
+        let bytes = testing::archive(&[testing::complete("a", 1, 2)]);
+        let mut file = file(&bytes);
+        let input = Input::new(file.path(), None).unwrap();
+        let number = records(&input);
+        file.write_all(&testing::archive(&[testing::complete("b", 3, 4)])).unwrap();
+        assert_eq!(records(&input), number);
+        assert!(records(&Input::new(file.path(), None).unwrap()) > number);
+    }
+
     #[test]
     fn what_is_no_archive_is_refused_with_the_formats() {
         for (bytes, text) in [
@@ -259,9 +280,8 @@ mod tests {
     #[test]
     fn passes_over_a_copy_are_independent() {
         let bytes = testing::archive(&[testing::complete("a", 1, 2)]);
-        let copy = Arc::new(temporary_copy(Cursor::new(&bytes)).unwrap());
-        let mut first = super::bytes(&copy).unwrap();
-        let mut second = super::bytes(&copy).unwrap();
+        let copy = Positioned::new(temporary_copy(Cursor::new(&bytes)).unwrap()).unwrap();
+        let [mut first, mut second] = [(); 2].map(|()| decompress(copy.clone()).unwrap());
         let (mut one, mut two) = (Vec::new(), Vec::new());
         first.by_ref().take(10).read_to_end(&mut one).unwrap();
         second.read_to_end(&mut two).unwrap();

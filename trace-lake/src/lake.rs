@@ -2,6 +2,7 @@
 
 mod add;
 mod amount;
+mod check;
 mod clean;
 pub mod cli;
 #[cfg(feature = "cluster")]
@@ -9,6 +10,7 @@ pub(crate) mod cluster;
 mod compact;
 mod labels;
 mod list;
+mod program;
 mod report;
 mod retain;
 #[cfg(test)]
@@ -32,6 +34,7 @@ pub(crate) fn run(cli: &LakeCli) -> Result<u8> {
         match &cli.command {
             Command::Add(args) => add::run(args).await,
             Command::List(args) => list::run(args).await,
+            Command::Check(args) => check::run(args).await,
             Command::Compact(args) => compact::run(args).await,
             Command::Retain(args) => retain::run(args).await,
             Command::Report(args) => report::run(args).await,

@@ -1,10 +1,12 @@
 //! The spans around events: parents and depths.
 //!
 //! Events are sorted by track and begin, with DataFusion's sort, which uses temporary files if
-//! memory is short. A [`stack`] then has the spans that are open at each event. It is exact for any
-//! order of records. Events of one track and time are in memory at once.
-
-mod stack;
+//! memory is short. A [`stack`](crate::stack) then has the spans that are open at each event. It is
+//! exact for any order of records. Events of one track and time are in memory at once.
+//!
+//! Most threads need no sort for their spans, because each has one record, in the order of begins,
+//! as our own programs write them. The first pass over the archive finds them. Their stacks are
+//! those of the [scan](crate::scan) itself.
 
 use std::sync::Arc;
 
@@ -19,15 +21,15 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::ExecutionPlan;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 
 use crate::archive::Archive;
 use crate::columns::projected;
 use crate::scan::EventScan;
 use crate::source::Events;
-use crate::tables::{Emit, Table, KEY_COLUMNS, WIDE};
+use crate::stack::{order, Event, Stack};
+use crate::tables::{Emit, Table, Threads, DEPTH_COLUMN, KEY_COLUMNS, PARENT_COLUMN, WIDE};
 use crate::time_range::TimeRange;
-use stack::{order, Event, Stack};
 
 /// The columns of tables of events that have another name in [`WIDE`].
 const RENAMED: [(&str, &str); 3] =
@@ -51,6 +53,15 @@ enum Origin {
 }
 
 impl Origin {
+    /// Returns the column of [`WIDE`] that has it for spans of ordered threads.
+    fn wide(self) -> usize {
+        match self {
+            Self::Wide(column) => column,
+            Self::Parent => PARENT_COLUMN,
+            Self::Depth => DEPTH_COLUMN,
+        }
+    }
+
     fn of(name: &str) -> Result<Self> {
         let renamed = RENAMED.iter().find(|(own, _)| *own == name);
         let wide = renamed.map_or(name, |(_, wide)| wide);
@@ -80,22 +91,64 @@ pub(crate) fn partition(
         Origin::Parent | Origin::Depth => None,
     };
     let direct: Option<Vec<usize>> = origins.iter().map(wide).collect();
+    let threads = Threads::All;
     if let Some(projection) = direct {
-        return Ok(Arc::new(EventScan { archive, events, projection, schema, range }));
+        return Ok(Arc::new(EventScan { archive, events, threads, projection, schema, range }));
     }
     let keys = 0..KEY_COLUMNS;
     let others = origins.iter().filter_map(wide).filter(|column| *column >= KEY_COLUMNS);
     let raw_projection: Vec<usize> = keys.chain(others).collect();
+    let has_only_spans = events.has_only_spans();
+    let ordered = has_only_spans.then(|| EventScan {
+        archive: archive.clone(),
+        events,
+        threads: Threads::Ordered,
+        projection: origins.iter().map(|origin| origin.wide()).collect(),
+        schema: schema.clone(),
+        range,
+    });
     let scan = EventScan {
         archive,
         events: around(events),
+        threads: if has_only_spans { Threads::Unordered } else { Threads::All },
         schema: projected(WIDE, &raw_projection),
         projection: raw_projection,
         // Spans before the range can be around events in it, and none after it can.
         range: TimeRange { from: i64::MIN, ..range },
     };
     let kind = kind(events);
-    Ok(Arc::new(NestedScan { scan: Arc::new(scan), schema, origins, kind, range }))
+    let nested = NestedScan { scan: Arc::new(scan), schema, origins, kind, range };
+    Ok(match ordered {
+        Some(ordered) => Arc::new(SpanScan { ordered, nested: Arc::new(nested) }),
+        None => Arc::new(nested),
+    })
+}
+
+/// A scan of spans: first those of ordered threads, then the others, if there are any.
+#[derive(Debug)]
+struct SpanScan {
+    ordered: EventScan,
+    nested: Arc<NestedScan>,
+}
+
+impl PartitionStream for SpanScan {
+    fn schema(&self) -> &SchemaRef {
+        &self.nested.schema
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (schema, nested) = (self.nested.schema.clone(), self.nested.clone());
+        let ordered = self.ordered.execute(context.clone());
+        let others = futures::stream::once(async move {
+            // The scan before has read the directory.
+            match nested.scan.archive.directory()?.are_all_ordered() {
+                true => Ok::<_, DataFusionError>(futures::stream::empty().boxed()),
+                false => Ok(nested.execute(context).boxed()),
+            }
+        });
+        let batches = ordered.chain(others.try_flatten());
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    }
 }
 
 /// Returns the events that are read for the spans around others.
@@ -285,9 +338,9 @@ fn is_together(one: &Event, other: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::EventKind;
+    use trace_format::{EventKind, Record};
 
-    use crate::testing::{archive, complete, event, query};
+    use crate::testing::{archive, complete, event, opened, query};
 
     const SPANS: &str = "SELECT s.name, p.name, s.depth FROM spans s \
         LEFT JOIN spans p ON s.parent_id = p.id ORDER BY s.start_ns, s.depth";
@@ -305,6 +358,49 @@ mod tests {
             let bytes = archive(&order.map(|place| spans[place]));
             assert_eq!(query(&bytes, SPANS), expected, "{order:?}");
         }
+    }
+
+    /// Returns spans in the order of their begins, in and beside each other, some at one time.
+    fn in_order(seed: u64) -> Vec<Record<'static>> {
+        let (mut state, mut now, mut records) = (seed, 0, Vec::new());
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut ends = Vec::new();
+        for _ in 0..300 {
+            now += random(3);
+            ends.retain(|end| *end > now);
+            let limit = ends.last().map_or(40, |end| end - now);
+            let end = now + random(limit + 1);
+            records.push(complete("x", now, end));
+            ends.push(end);
+        }
+        records
+    }
+
+    #[test]
+    fn spans_in_order_have_the_same_rows_as_by_a_sort() {
+        let columns = ["*", "id, parent_id, depth, start_ns, dur_ns, thread", "name, depth, args"];
+        let mut ordered = 0;
+        for seed in 0..6 {
+            let mut records = in_order(seed);
+            let bytes = archive(&records);
+            ordered += u32::from(opened(&bytes).unwrap().1.directory().unwrap().are_all_ordered());
+            // A pair makes its thread one that is sorted.
+            records.push(event("pair", 10_000, BEGIN, &[]));
+            records.push(event("pair", 10_001, END, &[]));
+            let with_pair = archive(&records);
+            let (_file, other) = opened(&with_pair).unwrap();
+            assert!(!other.directory().unwrap().are_all_ordered());
+            for columns in columns {
+                let sql = format!("SELECT {columns} FROM spans WHERE name = 'x' ORDER BY id");
+                assert_eq!(query(&bytes, &sql), query(&with_pair, &sql), "{seed}: {sql}");
+                let part = sql.replace("ORDER", "AND start_ns BETWEEN 100 AND 200 ORDER");
+                assert_eq!(query(&bytes, &part), query(&with_pair, &part), "{seed}: {part}");
+            }
+        }
+        assert_eq!(ordered, 6, "all are in order");
     }
 
     #[test]

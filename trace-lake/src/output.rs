@@ -15,10 +15,13 @@ use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::dataframe::DataFrame;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 
 use crate::cli::Format;
 use crate::message::HINT;
+use crate::panicked::caught;
 use file::OutputFile;
 pub(crate) use file::{refuse_same_file, BytesFile};
 pub(crate) use parquet::parquet_properties;
@@ -92,15 +95,22 @@ pub async fn write_to(
 ) -> Result<()> {
     let mut batches = frame.execute_stream().await?;
     // No header before an error: the first batch can fail.
-    let first = batches.next().await.transpose()?;
+    let first = next(&mut batches).await?;
     let mut sink = sink(format, batches.schema(), BufWriter::new(output))?;
     if let Some(batch) = first {
         sink.batch(&batch)?;
     }
-    while let Some(batch) = batches.next().await {
-        sink.batch(&batch?)?;
+    while let Some(batch) = next(&mut batches).await? {
+        sink.batch(&batch)?;
     }
     sink.finish()
+}
+
+async fn next(
+    batches: &mut SendableRecordBatchStream,
+) -> datafusion::error::Result<Option<RecordBatch>> {
+    let batch = caught(batches.next()).await;
+    batch.map_err(|panic| DataFusionError::External(panic.into()))?.transpose()
 }
 
 fn sink<'a>(

@@ -13,7 +13,7 @@ use crate::archive::Archive;
 use crate::columns::{projected, Column};
 use crate::rows::Rows;
 use crate::source::{Events, Output, RecordReader, Source};
-use crate::tables::{Table, WideReader, WIDE};
+use crate::tables::{Table, Threads, WideReader, WIDE};
 use crate::time_range::TimeRange;
 
 /// The batches that wait for the query.
@@ -65,6 +65,7 @@ impl PartitionStream for RecordScan {
 pub(crate) struct EventScan {
     pub(crate) archive: Arc<Archive>,
     pub(crate) events: Events,
+    pub(crate) threads: Threads,
     pub(crate) projection: Vec<usize>,
     pub(crate) schema: SchemaRef,
     pub(crate) range: TimeRange,
@@ -82,10 +83,13 @@ impl PartitionStream for EventScan {
     }
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (archive, events) = (self.archive.clone(), self.events);
+        let (archive, events, threads) = (self.archive.clone(), self.events, self.threads);
         let (schema, range) = (self.schema.clone(), self.range);
         stream(schema, WIDE, &self.projection, range, move |mut output| {
-            let mut reader = WideReader::new(&archive, events, &output.rows)?;
+            if threads == Threads::Ordered && !archive.directory()?.has_ordered() {
+                return Ok(());
+            }
+            let mut reader = WideReader::new(&archive, events, threads, &output.rows)?;
             read(&archive, &mut reader, &mut output)?;
             output.finish()
         })

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::error::ArrowError;
 use datafusion::common::internal_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::{DataFusionError, Result};
@@ -13,9 +12,10 @@ use datafusion::sql::parser::Statement;
 
 use crate::provider::ArchiveTable;
 use crate::report::error_of_query;
+use crate::store::verify::verify;
 use crate::store::{check, table};
 use crate::subject::Subject;
-use crate::tables::TABLES;
+use crate::tables::{Table, TABLES};
 use crate::{functions, sql, views};
 
 /// The memory of sorts, joins and groups in bytes by default. Beyond it they use temporary files,
@@ -134,23 +134,25 @@ impl QuerySession {
     /// Returns the message of a query that failed, with the place in its text if that is known. If
     /// a file of a store cannot be decoded, it has the file's name.
     pub(crate) async fn explain(&self, error: DataFusionError, sql: &str) -> anyhow::Error {
-        let is_of_file = match error.find_root() {
-            DataFusionError::ParquetError(_) => true,
-            DataFusionError::ArrowError(error, _) => {
-                matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
-            }
-            _ => false,
-        };
+        let is_of_file = check::is_of_file(&error);
         let error = error_of_query(error, sql);
         let Subject::Store(snapshot) = &self.subject else { return error };
-        let named = format!("cannot read {}", snapshot.store.name_of(""));
-        if !is_of_file || error.to_string().contains(&named) {
+        if !is_of_file {
             return error;
         }
-        match check::damaged(snapshot).await {
+        match check::damaged(&snapshot.readers(), &error.to_string()).await {
             None => error,
             Some(damaged) => anyhow::anyhow!("cannot decode {damaged}: {error}"),
         }
+    }
+
+    /// Fails if a file of a table in a store is damaged.
+    pub(crate) async fn verify(&self, table: &Table) -> anyhow::Result<()> {
+        let Subject::Store(snapshot) = &self.subject else { return Ok(()) };
+        for file in snapshot.state.of_table(table.name) {
+            verify(&snapshot.store, file).await?;
+        }
+        Ok(())
     }
 
     /// Runs statements that have no result.

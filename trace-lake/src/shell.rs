@@ -116,6 +116,21 @@ fn read_lines(
     }
 }
 
+/// Returns the answer to a text of commands such as `.schema`, one a line, or `None` if it has
+/// other lines.
+pub(crate) fn answer(text: &str) -> Option<String> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    if lines().next().is_none() || !lines().all(|line| line.starts_with('.')) {
+        return None;
+    }
+    let lines = lines().map(interpret).take_while(|line| !matches!(line, Line::Quit));
+    let answers = lines.map(|line| match line {
+        Line::Text(answer) => answer,
+        _ => String::new(),
+    });
+    Some(answers.collect())
+}
+
 fn interpret(text: &str) -> Line<'_> {
     let text = text.trim();
     let mut words = text.split_whitespace();
@@ -174,5 +189,7 @@ mod tests {
         assert!(text(".queries").contains("@hottest"));
         assert!(text(".tabels").contains(".help lists them"));
         assert_eq!(interpret(".quit"), Line::Quit);
+        assert!(answer(".queries\n\n.schema spans\n.quit").unwrap().contains("dur_ns"));
+        assert_eq!((answer(".schema\nSELECT 1"), answer("")), (None, None));
     }
 }

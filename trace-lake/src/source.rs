@@ -7,7 +7,7 @@ use trace_format::Item;
 
 use crate::archive::Archive;
 use crate::directory::Directory;
-use crate::rows::Rows;
+use crate::rows::{Cell, Rows};
 use crate::time_range::TimeRange;
 
 /// Where the rows of a table come from.
@@ -33,6 +33,10 @@ pub(crate) struct Events {
 impl Events {
     pub(crate) const NONE: Self =
         Self { spans: false, instants: false, flows: false, operations: false };
+
+    pub(crate) fn has_only_spans(self) -> bool {
+        matches!(self, Self { spans: true, instants: false, flows: false, operations: false })
+    }
 }
 
 /// Makes rows of records.
@@ -55,6 +59,15 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Adds a row, with the value that `value` adds for each projected column.
+    #[inline]
+    pub(crate) fn row(&mut self, value: impl FnMut(usize, &mut Cell<'_>)) -> Result<()> {
+        match self.rows.row(value)? {
+            Some(batch) => self.send(batch),
+            None => Ok(()),
+        }
+    }
+
     /// Ends a row.
     pub(crate) fn end(&mut self) -> Result<()> {
         match self.rows.end()? {

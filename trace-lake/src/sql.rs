@@ -4,6 +4,8 @@
 //! replaced before planning: [`rewrite`] has the list. `INCLUDE PERFETTO MODULE` is accepted for
 //! the modules whose views exist.
 
+mod calls;
+mod names;
 mod rewrite;
 
 use std::collections::VecDeque;
@@ -103,6 +105,29 @@ mod tests {
         let expected = "SELECT CAST(a AS BIGINT), CASE WHEN a > 1 THEN 'x' ELSE 'y' END, \
             percentile_cont(a, 0.99) FROM t";
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn numbers_with_a_fraction_have_64_bits() {
+        let found = texts("SELECT CAST(a AS REAL), CAST(b AS FLOAT), c::REAL FROM t");
+        let expected = "SELECT CAST(a AS DOUBLE), CAST(b AS DOUBLE), c::DOUBLE FROM t";
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn ordinals_of_calls_become_their_expressions() {
+        let sql = "SELECT n, sum(d) / 1e6 FROM t GROUP BY n ORDER BY 2 DESC, 1";
+        let expected = "SELECT n, sum(d) / 1e6 FROM t GROUP BY n ORDER BY sum(d) / 1e6 DESC, 1";
+        assert_eq!(texts(sql), [expected]);
+        for kept in [
+            "SELECT *, max(d) FROM t ORDER BY 2",
+            "SELECT n, max(d) AS m FROM t ORDER BY 2",
+            "SELECT n, rank() OVER (ORDER BY n) FROM t ORDER BY 2",
+            "SELECT n, (SELECT max(d) FROM t) FROM t ORDER BY 2",
+            "SELECT n, 1 FROM t ORDER BY 2, 3",
+        ] {
+            assert_eq!(texts(kept), [kept]);
+        }
     }
 
     #[test]

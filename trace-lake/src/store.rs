@@ -20,6 +20,7 @@
 //! - [`named`] is a snapshot on another machine, which is read when a function needs it.
 //! - `url` names a store in plans.
 //! - `writer` writes the files, and `reader` reads them.
+//! - `verify` compares a whole file with what its change records.
 
 pub(crate) mod check;
 pub mod log;
@@ -27,11 +28,12 @@ pub mod named;
 pub(crate) mod names;
 pub mod place;
 mod prune;
-mod reader;
+pub(crate) mod reader;
 pub mod snapshot;
 pub mod state;
 pub(crate) mod table;
 pub(crate) mod url;
+pub(crate) mod verify;
 pub(crate) mod writer;
 
 pub use place::Store;

@@ -27,7 +27,10 @@ mod wakeups;
 use datafusion::arrow::datatypes::SchemaRef;
 
 pub(crate) use args::values_of;
-pub(crate) use events::{thread_track, Emit, EventReader, EventRow, WideReader, KEY_COLUMNS, WIDE};
+pub(crate) use events::{
+    thread_track, Emit, EventReader, EventRow, Threads, WideReader, DEPTH_COLUMN, KEY_COLUMNS,
+    PARENT_COLUMN, WIDE,
+};
 
 use crate::columns::{schema, Column};
 use crate::source::Source;

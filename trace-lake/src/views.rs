@@ -41,7 +41,7 @@ views! {
     args: "An argument",
     flow: "An arrow from a slice to another one",
     sched_slice: "A turn of a thread on a processor",
-    sched: "The same as sched_slice",
+    sched: "The same as sched_slice, with its end",
     thread_state: "The state of a thread, from scheduling records",
     cpu: "A processor that has scheduling records",
     trace_bounds: "The times of the first and the last record",
@@ -56,6 +56,31 @@ mod tests {
     use trace_format::{Argument, EventKind, Value};
 
     use crate::testing::{archive, event, query};
+
+    #[test]
+    fn columns_without_data_are_null() {
+        let bytes = archive(&[event("i", 1, EventKind::Instant { scope: None }, &[])]);
+        for (columns, view) in [
+            ("cmdline, start_ts, end_ts, parent_upid, uid, arg_set_id", "process"),
+            ("start_ts, end_ts", "thread"),
+            ("type, stack_id, parent_stack_id", "slice"),
+        ] {
+            let found = query(&bytes, &format!("SELECT {columns} FROM {view}"));
+            assert_eq!(found, ["|".repeat(columns.matches(',').count())], "{view}");
+        }
+        for (columns, view) in [
+            ("io_wait, blocked_function, waker_id, irq_context, ucpu", "thread_state"),
+            ("description", "counter_track"),
+            ("description", "process_counter_track"),
+            ("description", "cpu_counter_track"),
+            ("ts_end", "sched"),
+            ("slice_id", "process_slice"),
+        ] {
+            assert!(query(&bytes, &format!("SELECT {columns} FROM {view}")).is_empty(), "{view}");
+        }
+        let sql = "SELECT id = slice_id FROM thread_slice";
+        assert_eq!(query(&bytes, sql), ["true"]);
+    }
 
     #[test]
     fn arguments_have_the_types_and_texts_of_perfetto() {

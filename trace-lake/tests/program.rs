@@ -75,6 +75,8 @@ fn a_query_is_an_argument_a_file_or_the_standard_input() {
     assert_eq!(place.run(&["a.fxt", "-f", "q.sql"]), ok(TABLE));
     assert_eq!(place.run_with(&["a.fxt"], SQL.as_bytes()), ok(TABLE));
     assert_eq!(place.run_with(&["a.fxt", "-f", "-"], SQL.as_bytes()), ok(TABLE));
+    let (code, stdout, _) = place.run_with(&["a.fxt"], b".schema spans\n");
+    assert_eq!((code, stdout.contains("dur_ns")), (0, true), "{stdout}");
 }
 
 #[test]

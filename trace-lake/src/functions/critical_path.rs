@@ -61,7 +61,10 @@ impl TableFunctionImpl for CriticalPath {
             _ => None,
         };
         let Some(id) = id else {
-            return plan_err!("{} has one argument, the id as a number", self.name());
+            return plan_err!(
+                "{} has one argument, the id as a number: a subquery is not supported",
+                self.name()
+            );
         };
         let Subject::Archive(archive) = &self.subject else {
             return plan_err!(

@@ -20,6 +20,7 @@ Examples:
   trace lake add s3://bucket/traces app.fxt.zst       # an object storage
   trace query traces/ \"SELECT day, host, count(*) FROM spans GROUP BY day, host\"
   trace lake list traces/
+  trace lake check traces/
   trace lake compact traces/
   trace lake retain traces/ --older-than 30d
   trace lake report traces/ -n request -o request.html
@@ -31,7 +32,7 @@ Access to object storages comes from the environment: AWS_…, GOOGLE_… or AZU
 
 Exit status:
     0  success
-    1  the command failed, or an archive cannot be read
+    1  the command failed, an archive cannot be read, or check has found a damaged file
     2  the command line is wrong
     3  an archive is incomplete: a part of it is unreadable, or it ends early";
 
@@ -51,6 +52,8 @@ pub enum Command {
     Add(AddArgs),
     /// List what a store has
     List(ListArgs),
+    /// Read all files of a store, and list those that are damaged
+    Check(CheckArgs),
     /// Write many small files as few large ones
     Compact(CompactArgs),
     /// Remove old archives
@@ -79,11 +82,11 @@ pub struct AddArgs {
     #[arg(long, value_name = "NAME", default_value = UNKNOWN, value_parser = NonEmptyStringValueParser::new())]
     pub host: String,
 
-    /// Name the service of the archives [default: the name of the first recorded program]
+    /// Name the service of the archives [default: the name of the recorded program]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub service: Option<String>,
 
-    /// Name the version of the program [default: the build id of the first loaded program]
+    /// Name the version of the program [default: the build id of the program]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub version: Option<String>,
 
@@ -119,6 +122,14 @@ pub struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `trace lake check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Folder or URL
+    #[arg(value_name = "STORE")]
+    pub store: String,
 }
 
 /// Arguments of `trace lake compact`.

@@ -21,6 +21,7 @@ use crate::store::log::{self, Numbered};
 use crate::store::snapshot::Snapshot;
 use crate::store::state::{Change, FileEntry, State};
 use crate::store::table::FILE_COLUMNS;
+use crate::store::verify::verify;
 use crate::store::{writer, Store};
 use crate::subject::Subject;
 use crate::tables::{Table, TABLES};
@@ -115,6 +116,10 @@ pub(super) async fn replace(
     let Some(first) = old.first() else { return Ok(None) };
     let table = TABLES.into_iter().find(|table| table.name == first.table);
     let Some(table) = table else { bail!("{}: no table is named so", first.table) };
+    // A damaged value can be decoded as another one, which the new file would have for good.
+    for file in &old {
+        verify(store, file).await?;
+    }
     let Some(new) = merged(store, table, &old, memory).await? else {
         bail!("{}: the files have no rows", store.name_of(&first.path));
     };

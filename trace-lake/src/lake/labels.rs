@@ -6,7 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::{bail, Context, Result};
 use trace_protocol::file::utc;
 
-use super::cli::{AddArgs, UNKNOWN};
+use super::cli::AddArgs;
+use super::program;
 use crate::directory::{Clock, Directory};
 use crate::store::state::{ClockSource, Partition};
 
@@ -40,13 +41,10 @@ impl Labels {
         if start < 0 {
             bail!("its first record is before 1970");
         }
-        let partition = Partition {
-            day: day(start),
-            host: args.host.clone(),
-            service: args.service.clone().unwrap_or_else(|| service(directory)),
-        };
-        let build_id = || directory.modules.first().map(|module| module.build_id.clone());
+        let service = args.service.clone().unwrap_or_else(|| program::service(directory));
+        let build_id = || program::build_id(directory, &service);
         let version = args.version.clone().or_else(build_id).filter(|it| !it.is_empty());
+        let partition = Partition { day: day(start), host: args.host.clone(), service };
         Ok(Self { partition, version, clock, shift_ns, extent })
     }
 }
@@ -65,13 +63,6 @@ fn clock(
         return Some((ClockSource::Archive, time.checked_sub(first)?));
     }
     Some((ClockSource::File, changed_ns.checked_sub(last)?))
-}
-
-fn service(directory: &Directory) -> String {
-    let providers = directory.providers.iter().map(String::as_str);
-    let processes = directory.processes.iter().filter_map(|process| process.name.as_deref());
-    let mut names = providers.chain(processes).filter(|name| !name.is_empty());
-    names.next().unwrap_or(UNKNOWN).to_owned()
 }
 
 /// Returns the day of a time since 1970, in UTC.

@@ -14,6 +14,7 @@ use trace_format::layout::InstantScope;
 use trace_format::{Argument, Event, EventKind, Record, Thread, Value};
 
 use super::add;
+use super::check;
 use super::clean;
 use super::cli::{AddArgs, Command, LakeCli};
 use crate::session::{self, QuerySession, DEFAULT_MEMORY};
@@ -87,6 +88,12 @@ impl Place {
     async fn compact(&self) -> super::compact::Compacted {
         super::compact::compact(&self.store, 128 << 20, DEFAULT_MEMORY).await.unwrap()
     }
+}
+
+/// Adds an archive to a store.
+#[cfg(feature = "cluster")]
+pub(super) async fn add_to(store: &Store, path: &std::path::Path) {
+    add::add(store, path, &arguments(&[])).await.unwrap();
 }
 
 /// Returns the arguments of `trace lake add` with these options.

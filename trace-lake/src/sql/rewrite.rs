@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `x GLOB 'pattern'` | `glob('pattern', x)` |
 //! | `CAST(x AS INT)` | `CAST(x AS BIGINT)`: integers of SQLite have 64 bits |
+//! | `CAST(x AS REAL)`, `CAST(x AS FLOAT)` | `CAST(x AS DOUBLE)`: so have its numbers with a fraction |
+//! | `SELECT a, sum(b) / 2 … ORDER BY 2` | `… ORDER BY sum(b) / 2` |
+//! | `time_to_ms(x)`, `time_from_ms(x)` and so on | `x / 1000000`, `x * 1000000` |
 //! | `iif(a, b, c)` | `CASE WHEN a THEN b ELSE c END` |
 //! | `group_concat(x)`, `group_concat(x, s)` | `string_agg(x, ',')`, `string_agg(x, s)` |
 //! | `percentile(x, 99)` | `percentile_cont(x, 0.99)` |
@@ -13,6 +16,8 @@
 //! Replacements consist of the parts that were written, with their places in the text, so that
 //! errors can show them.
 
+mod conversion;
+mod ordinals;
 mod related;
 
 use std::ops::ControlFlow;
@@ -22,19 +27,30 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    self, CaseWhen, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, TableFactor, UnaryOperator,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use super::calls::{argument, function};
+use super::names::distinguish;
 use related::Related;
 
 /// Replaces what a statement has.
 pub(super) fn statement(statement: &mut Statement) -> Result<()> {
     let visited = match statement {
-        Statement::Statement(statement) => statement.visit(&mut Rewrite),
+        Statement::Statement(statement) => {
+            if let ast::Statement::Query(query) = &mut **statement {
+                distinguish(query);
+            }
+            statement.visit(&mut Rewrite)
+        }
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut Rewrite),
+            CopyToSource::Query(query) => {
+                distinguish(query);
+                query.visit(&mut Rewrite)
+            }
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Statement::Explain(explain) => return self::statement(&mut explain.statement),
@@ -50,6 +66,11 @@ struct Rewrite;
 
 impl VisitorMut for Rewrite {
     type Break = DataFusionError;
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        ordinals::replace(query);
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         replace(expr, replacement)
@@ -80,40 +101,34 @@ fn replacement(expr: &Expr) -> Result<Option<Expr>> {
         Expr::RLike { regexp: true, .. } => {
             plan_err!("RLIKE and REGEXP are not supported: use `text ~ 'pattern'`, or GLOB")
         }
-        Expr::Cast { data_type: DataType::Int(None) | DataType::Integer(None), .. } => {
+        Expr::Cast { data_type, .. } => Ok(wide(data_type).map(|wide| {
             let mut cast = expr.clone();
             if let Expr::Cast { data_type, .. } = &mut cast {
-                *data_type = DataType::BigInt(None);
+                *data_type = wide;
             }
-            Ok(Some(cast))
-        }
+            cast
+        })),
         Expr::Function(function) => call(function),
         _ => Ok(None),
     }
 }
 
+/// Returns the type of 64 bits for a type that has them in SQLite, and fewer in the engine.
+fn wide(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Int(None) | DataType::Integer(None) => Some(DataType::BigInt(None)),
+        DataType::Real | DataType::Float(_) => Some(DataType::Double(ExactNumberInfo::None)),
+        _ => None,
+    }
+}
+
 /// Returns `glob(pattern, text)` or its negation.
 fn glob(is_negated: bool, pattern: &Expr, text: &Expr) -> Expr {
-    let (duplicate_treatment, clauses) = (None, Vec::new());
-    let args = vec![argument(pattern.clone()), argument(text.clone())];
-    let glob = Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("glob")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args, clauses }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    });
+    let glob = function("glob", vec![pattern.clone(), text.clone()]);
     match is_negated {
         true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(glob) },
         false => glob,
     }
-}
-
-fn argument(expr: Expr) -> FunctionArg {
-    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
 }
 
 /// Returns the replacement of a function. What it has beside its name and arguments stays.
@@ -139,6 +154,7 @@ fn call(function: &Function) -> Result<Option<Expr>> {
             let arguments = [(*value).clone(), Expr::value(share)];
             Some(renamed(function, list, "percentile_cont", arguments))
         }
+        (name, [time]) => conversion::of(name, time),
         _ => None,
     })
 }

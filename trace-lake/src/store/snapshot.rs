@@ -1,11 +1,11 @@
 //! A store as the queries of a session see it.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 
 use super::log::{self, Numbered};
+use super::reader::{Opened, Readers};
 use super::state::State;
 use super::Store;
 
@@ -19,8 +19,8 @@ pub struct Snapshot {
     pub number: u64,
     /// Its state.
     pub state: State,
-    /// The paths of the files that queries have opened.
-    opened: Mutex<BTreeSet<String>>,
+    /// The files that queries have opened.
+    opened: Arc<Opened>,
 }
 
 impl Snapshot {
@@ -45,17 +45,11 @@ impl Snapshot {
     }
 
     pub(crate) fn new(store: Store, Numbered { number, state }: Numbered) -> Self {
-        Self { store, number, state, opened: Mutex::default() }
+        Self { store, number, state, opened: Arc::default() }
     }
 
-    /// Notes that a query opens a file.
-    pub(super) fn open(&self, path: &str) {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.insert(path.to_owned());
-    }
-
-    /// Returns the files that queries have opened.
-    pub(super) fn opened(&self) -> BTreeSet<String> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns what opens its files.
+    pub(crate) fn readers(&self) -> Readers {
+        Readers::new(self.store.clone(), self.opened.clone())
     }
 }

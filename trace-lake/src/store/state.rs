@@ -73,6 +73,9 @@ pub struct FileEntry {
     pub partition: Partition,
     /// Its length in bytes.
     pub bytes: u64,
+    /// The SHA-256 of its bytes in hexadecimal digits, or `None` if an earlier program wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     /// Its rows.
     pub rows: u64,
     /// The least and the greatest time of its rows in nanoseconds since 1970, if the table has a
@@ -154,8 +157,9 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn file(path: &str, times: Option<(i64, i64)>) -> FileEntry {
-        let (path, table) = (path.to_owned(), "spans".to_owned());
-        FileEntry { path, table, partition: partition("2026-11-29"), bytes: 10, rows: 1, times }
+        let (path, table, partition) =
+            (path.to_owned(), "spans".to_owned(), partition("2026-11-29"));
+        FileEntry { path, table, partition, bytes: 10, sha256: None, rows: 1, times }
     }
 
     #[test]

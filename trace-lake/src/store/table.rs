@@ -17,7 +17,6 @@ use datafusion::prelude::SessionContext;
 
 use super::names;
 use super::prune;
-use super::reader::Readers;
 use super::snapshot::Snapshot;
 use super::state::FileEntry;
 use super::url::url_of;
@@ -113,7 +112,7 @@ impl TableProvider for StoreTable {
         }
         let group: FileGroup = files.into_iter().map(|file| self.file(file)).collect();
         let groups = group.split_files(state.config().target_partitions());
-        let readers = Arc::new(Readers(self.snapshot.clone()));
+        let readers = Arc::new(self.snapshot.readers());
         let source = ParquetSource::new(self.columns.clone());
         let source = source.with_parquet_file_reader_factory(readers);
         let url = url_of(self.snapshot.store.name())?;

@@ -1,19 +1,24 @@
 //! Writing the files of a store.
 
 use anyhow::{anyhow, Result};
+use bytes::Bytes;
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::{max, min};
 use datafusion::arrow::datatypes::{Int64Type, SchemaRef};
+use datafusion::parquet::arrow::async_writer::AsyncFileWriter;
 use datafusion::parquet::arrow::AsyncArrowWriter;
 use datafusion::parquet::basic::Encoding;
 use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use datafusion::parquet::schema::types::ColumnPath;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::TryStreamExt;
 use object_store::buffered::BufWriter;
+use sha2::{Digest, Sha256};
 
 use super::names;
 use super::state::{FileEntry, Partition};
+use super::verify::hexadecimal;
 use super::Store;
 use crate::columns::{Column, Kind};
 use crate::output::parquet_properties;
@@ -88,7 +93,7 @@ fn properties(table: &Table) -> WriterProperties {
 async fn discard(file: Option<NewFile>) {
     if let Some(file) = file {
         // A storage forgets uploads that have no end, after a time that it is configured for.
-        let _ = file.writer.into_inner().abort().await;
+        let _ = file.writer.into_inner().objects.abort().await;
     }
 }
 
@@ -96,8 +101,25 @@ fn failed(store: &Store, path: &str, error: impl std::fmt::Display) -> anyhow::E
     anyhow!("cannot write {}: {error}", store.name_of(path))
 }
 
+/// Writes bytes to an object, and hashes them.
+struct HashedWriter {
+    objects: BufWriter,
+    hash: Sha256,
+}
+
+impl AsyncFileWriter for HashedWriter {
+    fn write(&mut self, bytes: Bytes) -> BoxFuture<'_, datafusion::parquet::errors::Result<()>> {
+        self.hash.update(&bytes);
+        AsyncFileWriter::write(&mut self.objects, bytes)
+    }
+
+    fn complete(&mut self) -> BoxFuture<'_, datafusion::parquet::errors::Result<()>> {
+        AsyncFileWriter::complete(&mut self.objects)
+    }
+}
+
 struct NewFile {
-    writer: AsyncArrowWriter<BufWriter>,
+    writer: AsyncArrowWriter<HashedWriter>,
     entry: FileEntry,
     /// The number of the column with the time.
     time: Option<usize>,
@@ -113,11 +135,13 @@ impl NewFile {
         let path = names::file(table.name, partition, &names::random());
         let objects = BufWriter::new(store.objects().clone(), names::path(&path));
         let objects = objects.with_max_concurrency(PARTS);
+        let objects = HashedWriter { objects, hash: Sha256::new() };
         let time = table.time.and_then(|time| schema.index_of(time).ok());
         let writer = AsyncArrowWriter::try_new(objects, schema, Some(properties(table)));
         let writer = writer.map_err(|error| failed(store, &path, error))?;
         let (table, partition) = (table.name.to_owned(), partition.clone());
-        let entry = FileEntry { path, table, partition, bytes: 0, rows: 0, times: None };
+        let (sha256, times) = (None, None);
+        let entry = FileEntry { path, table, partition, bytes: 0, sha256, rows: 0, times };
         Ok(Self { writer, entry, time })
     }
 
@@ -134,6 +158,7 @@ impl NewFile {
     async fn finish(mut self, store: &Store) -> Result<FileEntry> {
         self.writer.finish().await.map_err(|error| failed(store, &self.entry.path, error))?;
         self.entry.bytes = self.writer.bytes_written() as u64;
+        self.entry.sha256 = Some(hexadecimal(self.writer.into_inner().hash));
         Ok(self.entry)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::error::Result;
 use trace_format::Item;
 
-use super::events::{Context, EventSink};
+use super::events::EventSink;
 use super::{Emit, EventReader, EventRow, Table};
 use crate::archive::Archive;
 use crate::columns::{column, Kind};
@@ -37,8 +37,8 @@ const EVENTS: Events = Events { spans: true, instants: true, flows: true, operat
 
 struct Arguments<'a>(EventReader<'a>);
 
-fn reader(archive: &Archive) -> Result<Box<dyn RecordReader + '_>> {
-    Ok(Box::new(Arguments(EventReader::with_args(archive, EVENTS)?)))
+fn reader(_: &Archive) -> Result<Box<dyn RecordReader + '_>> {
+    Ok(Box::new(Arguments(EventReader::with_args(EVENTS))))
 }
 
 impl RecordReader for Arguments<'_> {
@@ -54,7 +54,7 @@ impl RecordReader for Arguments<'_> {
 struct Sink<'a>(&'a mut Output);
 
 impl EventSink for Sink<'_> {
-    fn row(&mut self, _: &Context<'_>, row: &EventRow<'_>) -> Result<()> {
+    fn row(&mut self, row: &EventRow<'_>) -> Result<()> {
         write(row, self.0)
     }
 }
@@ -66,7 +66,7 @@ struct Values<'a> {
 }
 
 impl EventSink for Values<'_> {
-    fn row(&mut self, _: &Context<'_>, row: &EventRow<'_>) -> Result<()> {
+    fn row(&mut self, row: &EventRow<'_>) -> Result<()> {
         let mut arguments = row.args.iter();
         if let Some(argument) = arguments.find(|argument| argument.key == self.key) {
             self.values.insert(row.id, argument.value.text());
@@ -78,7 +78,7 @@ impl EventSink for Values<'_> {
 /// Returns the values of a key by the ids of their owners.
 pub(crate) fn values_of(archive: &Archive, key: &str) -> Result<HashMap<i64, Option<String>>> {
     let mut values = Values { key, values: HashMap::new() };
-    let mut reader = EventReader::with_args(archive, EVENTS)?;
+    let mut reader = EventReader::with_args(EVENTS);
     archive.each(|item, number| reader.record(item, number, &mut values))?;
     reader.finish(&mut values)?;
     Ok(values.values)

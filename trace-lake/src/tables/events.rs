@@ -1,22 +1,22 @@
 //! Spans, instants, flows and async operations as rows of one wide table, from which the tables of
 //! each are made.
 
+mod chosen;
 mod pending;
 mod wide;
 
 use datafusion::error::Result;
+use trace_analyze::catalog::{Catalog, LabelId};
 use trace_analyze::pairing::{Edge, Outcome, Pairing};
-use trace_analyze::schedule::Schedule;
 use trace_analyze::spans::{Span, Spans};
 use trace_format::layout::InstantScope;
-use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
+use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 
-use crate::archive::Archive;
 use crate::arguments::{self, Argument};
 use crate::columns::{column, Column, Kind};
-use crate::directory::Directory;
 use crate::source::Events;
 use crate::times::{nanos, signed};
+use chosen::{Choice, Chosen};
 use pending::Pending;
 pub(crate) use wide::{hashed, thread_track, WideReader};
 
@@ -50,8 +50,14 @@ pub(crate) const WIDE: &[Column] = &[
     column("scope", Kind::Text, "the scope of an instant"),
     column("correlation", Kind::Unsigned, "the id of an operation or flow"),
     column("phase", Kind::Text, "the type of a flow event"),
+    column("parent_id", Kind::Int, "the span around a span of an ordered thread"),
+    column("depth", Kind::Int, "the number of spans around it"),
     column("args", Kind::Args, "the arguments"),
 ];
+
+/// The columns of the parent and the depth of spans of ordered threads.
+pub(crate) const PARENT_COLUMN: usize = WIDE.len() - 3;
+pub(crate) const DEPTH_COLUMN: usize = WIDE.len() - 2;
 
 /// The type of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +68,25 @@ pub(crate) enum Emit {
     Operation,
 }
 
+/// The spans that a reader makes rows of, by their thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    All,
+    /// Those whose spans are nested in the order of their records, with their parents and depths.
+    Ordered,
+    /// The others.
+    Unordered,
+}
+
+/// The first record of a span, and its place among those of an ordered thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    id: i64,
+    /// The id of the span around it, or 0.
+    parent: i64,
+    depth: i64,
+}
+
 /// A row of [`WIDE`].
 #[derive(Debug)]
 pub(crate) struct EventRow<'a> {
@@ -69,94 +94,222 @@ pub(crate) struct EventRow<'a> {
     pub(crate) id: i64,
     last_id: i64,
     koids: ThreadKoids,
-    category: &'a str,
-    name: &'a str,
+    names: Names<'a>,
     start: i64,
-    /// `None` if it is open.
-    end: Option<i64>,
-    /// The duration of a span or an operation.
-    dur: Option<i64>,
-    self_nanos: Option<i64>,
+    length: Length,
     role: Option<&'static str>,
     scope: Option<&'static str>,
     correlation: Option<u64>,
     phase: Option<&'static str>,
+    parent: Option<i64>,
+    depth: i64,
     pub(crate) args: &'a [Argument],
+}
+
+/// The category and the name of a row.
+#[derive(Debug)]
+enum Names<'a> {
+    Label(&'a Catalog, LabelId),
+    Texts(&'a str, &'a str),
+}
+
+impl Names<'_> {
+    fn category(&self) -> &str {
+        match self {
+            Self::Label(catalog, label) => catalog.category(*label),
+            Self::Texts(category, _) => category,
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Label(catalog, label) => catalog.name(*label),
+            Self::Texts(_, name) => name,
+        }
+    }
+}
+
+/// The end of a row, which takes divisions to compute.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    Span {
+        rate: TickRate,
+        begin: u64,
+        end: u64,
+        self_ticks: u64,
+    },
+    Operation {
+        end: u64,
+        nanos: u64,
+    },
+    /// It has no end yet.
+    Open,
+    /// It takes no time.
+    Point,
+}
+
+impl EventRow<'_> {
+    /// Returns the end, or `None` if it is open.
+    fn end(&self) -> Option<i64> {
+        match self.length {
+            Length::Span { rate, end, .. } => Some(signed(rate.to_nanos(end))),
+            Length::Operation { end, .. } => Some(signed(end)),
+            Length::Open => None,
+            Length::Point => Some(self.start),
+        }
+    }
+
+    /// Returns the duration of a span or an operation.
+    fn dur(&self) -> Option<i64> {
+        match self.length {
+            Length::Span { rate, begin, end, .. } => {
+                Some(signed(rate.length_to_nanos(end - begin)))
+            }
+            Length::Operation { nanos, .. } => Some(signed(nanos)),
+            Length::Open | Length::Point => None,
+        }
+    }
+
+    fn self_nanos(&self) -> Option<i64> {
+        match self.length {
+            Length::Span { rate, self_ticks, .. } => Some(signed(rate.length_to_nanos(self_ticks))),
+            _ => None,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.length, Length::Open)
+    }
 }
 
 /// What becomes of rows.
 pub(crate) trait EventSink {
-    fn row(&mut self, context: &Context<'_>, row: &EventRow<'_>) -> Result<()>;
-}
-
-/// What rows need to know of the archive.
-pub(crate) struct Context<'a> {
-    directory: &'a Directory,
-    schedule: Option<&'a Schedule>,
+    fn row(&mut self, row: &EventRow<'_>) -> Result<()>;
 }
 
 /// Makes rows of events.
 pub(crate) struct EventReader<'a> {
-    context: Context<'a>,
     events: Events,
-    spans: Spans<i64>,
+    chosen: Option<Chosen<'a>>,
+    spans: Spans<Place>,
     operations: Pairing<(i64, ThreadKoids)>,
     args: Option<Pending>,
+    /// Spans that are complete now.
+    ready: Vec<Span<Place>>,
 }
 
 impl<'a> EventReader<'a> {
     /// Starts a reader of rows with their arguments.
-    pub(crate) fn with_args(archive: &'a Archive, events: Events) -> Result<Self> {
-        Self::new(archive, events, None, true)
+    pub(crate) fn with_args(events: Events) -> Self {
+        Self::new(events, None, true)
     }
 
-    fn new(
-        archive: &'a Archive,
-        events: Events,
-        schedule: Option<&'a Schedule>,
-        has_args: bool,
-    ) -> Result<Self> {
-        let context = Context { directory: archive.directory()?, schedule };
+    fn new(events: Events, chosen: Option<Chosen<'a>>, has_args: bool) -> Self {
         let spans = Spans::with_values_and_unended();
         let operations = Pairing::new(MAX_WAITING);
         let args = has_args.then(Pending::default);
-        Ok(Self { context, events, spans, operations, args })
+        Self { events, chosen, spans, operations, args, ready: Vec::new() }
     }
 
-    fn span(&mut self, span: &Span<i64>, is_open: bool, sink: &mut dyn EventSink) -> Result<()> {
-        let last_id = span.begin_value.max(span.end_value);
-        let args = self.take_args([span.begin_value, span.end_value]);
-        let catalog = self.spans.catalog();
-        let start = signed(span.rate.to_nanos(span.begin));
+    fn span(&mut self, span: &Span<Place>, is_open: bool, sink: &mut dyn EventSink) -> Result<()> {
+        let Place { id, parent, depth } = span.begin_value;
+        let args = self.take_args([id, span.end_value.id]);
+        let Span { rate, begin, end, self_ticks, .. } = *span;
         let row = EventRow {
             kind: Emit::Span,
-            id: span.begin_value,
-            last_id: if is_open { i64::MAX } else { last_id },
+            id,
+            last_id: if is_open { i64::MAX } else { id.max(span.end_value.id) },
             koids: span.koids,
-            category: catalog.category(span.label),
-            name: catalog.name(span.label),
-            start,
-            end: (!is_open).then(|| signed(span.rate.to_nanos(span.end))),
-            dur: (!is_open).then(|| signed(span.nanos())),
-            self_nanos: (!is_open).then(|| signed(span.self_nanos())),
+            names: Names::Label(self.spans.catalog(), span.label),
+            start: signed(rate.to_nanos(begin)),
+            length: match is_open {
+                true => Length::Open,
+                false => Length::Span { rate, begin, end, self_ticks },
+            },
             role: Some(span.role.as_str()),
             scope: None,
             correlation: None,
             phase: None,
+            parent: (parent != 0).then_some(parent),
+            depth,
             args: &args,
         };
-        sink.row(&self.context, &row)
+        sink.row(&row)
     }
 
-    fn spans(&mut self, spans: Vec<Span<i64>>, sink: &mut dyn EventSink) -> Result<()> {
-        spans.iter().try_for_each(|span| self.span(span, false, sink))?;
-        let mut open = self.spans.take_unended();
-        open.append(&mut self.spans.take_too_deep());
-        open.iter().try_for_each(|span| self.span(span, true, sink))?;
-        for id in self.spans.take_lone_ends() {
-            self.take_args([id, 0]);
+    /// Adds the row of a complete event, of which nothing is needed that depends on others.
+    fn complete(
+        &self,
+        item: &Item<'_>,
+        event: &Event<'_>,
+        place: Place,
+        sink: &mut dyn EventSink,
+    ) -> Result<()> {
+        let EventKind::DurationComplete { end } = event.kind else { return Ok(()) };
+        let (rate, begin, end) = (item.provider.tick_rate(), event.ticks, end.max(event.ticks));
+        let args = self.args_of(item, event);
+        let row = EventRow {
+            kind: Emit::Span,
+            id: place.id,
+            last_id: place.id,
+            koids: item.thread(event.thread),
+            names: Names::Texts(&item.text(event.category), &item.text(event.name)),
+            start: signed(rate.to_nanos(begin)),
+            length: Length::Span { rate, begin, end, self_ticks: 0 },
+            role: None,
+            scope: None,
+            correlation: None,
+            phase: None,
+            parent: (place.parent != 0).then_some(place.parent),
+            depth: place.depth,
+            args: &args,
+        };
+        sink.row(&row)
+    }
+
+    /// Adds the rows of spans that are complete now.
+    fn ready(&mut self, sink: &mut dyn EventSink) -> Result<()> {
+        let mut ready = std::mem::take(&mut self.ready);
+        let written = ready.iter().try_for_each(|span| self.span(span, false, sink));
+        ready.clear();
+        self.ready = ready;
+        written?;
+        if self.spans.has_unpaired() {
+            self.unpaired(sink)?;
         }
         Ok(())
+    }
+
+    #[cold]
+    fn unpaired(&mut self, sink: &mut dyn EventSink) -> Result<()> {
+        self.spans.take_unended().iter().try_for_each(|span| self.span(span, true, sink))?;
+        for end in self.spans.take_lone_ends() {
+            self.take_args([end.id, 0]);
+        }
+        Ok(())
+    }
+
+    /// Adds an event to the spans, and the rows of those that are complete now.
+    fn duration(
+        &mut self,
+        item: &Item<'_>,
+        event: &Event<'_>,
+        number: i64,
+        sink: &mut dyn EventSink,
+    ) -> Result<()> {
+        let mut place = Place { id: number, ..Place::default() };
+        if let Some(chosen) = &mut self.chosen {
+            match chosen.of(self.spans.catalog_mut(), item, event, number) {
+                Choice::None => return Ok(()),
+                Choice::Row(place) => return self.complete(item, event, place, sink),
+                Choice::Span(nested) => place = nested,
+            }
+        }
+        if !matches!(event.kind, EventKind::AsyncInstant { .. }) {
+            self.note_args(item, event, number);
+        }
+        self.ready.extend(self.spans.record_with(item, place));
+        self.ready(sink)
     }
 
     fn operations(
@@ -188,25 +341,26 @@ impl<'a> EventReader<'a> {
         let (id, koids) = begin.value;
         let end_id = end.map_or(0, |end| end.value.0);
         let args = self.take_args([id, end_id]);
-        let catalog = self.spans.catalog();
         let row = EventRow {
             kind: Emit::Operation,
             id,
             last_id: end.map_or(i64::MAX, |end| end.value.0),
             koids,
-            category: catalog.category(begin.label),
-            name: catalog.name(begin.label),
+            names: Names::Label(self.spans.catalog(), begin.label),
             start: signed(begin.nanos),
-            end: end.map(|end| signed(end.nanos)),
-            dur: end.map(|end| signed(end.nanos - begin.nanos)),
-            self_nanos: None,
+            length: end.map_or(Length::Open, |end| Length::Operation {
+                end: end.nanos,
+                nanos: end.nanos - begin.nanos,
+            }),
             role: None,
             scope: None,
             correlation: begin.track.id(),
             phase: None,
+            parent: None,
+            depth: 0,
             args: &args,
         };
-        sink.row(&self.context, &row)
+        sink.row(&row)
     }
 
     /// Adds the row of an instant or a flow event.
@@ -224,29 +378,32 @@ impl<'a> EventReader<'a> {
             EventKind::FlowEnd { .. } => (Emit::Flow, None, Some("end")),
             _ => return Ok(()),
         };
-        let args = match self.args {
-            Some(_) => arguments::of(item, &event.arguments),
-            None => Vec::new(),
-        };
-        let start = nanos(item, event.ticks);
+        let args = self.args_of(item, event);
         let row = EventRow {
             kind,
             id,
             last_id: id,
             koids: item.thread(event.thread),
-            category: &item.text(event.category),
-            name: &item.text(event.name),
-            start,
-            end: Some(start),
-            dur: None,
-            self_nanos: None,
+            names: Names::Texts(&item.text(event.category), &item.text(event.name)),
+            start: nanos(item, event.ticks),
+            length: Length::Point,
             role: None,
             scope,
             correlation: event.kind.id(),
             phase,
+            parent: None,
+            depth: 0,
             args: &args,
         };
-        sink.row(&self.context, &row)
+        sink.row(&row)
+    }
+
+    /// Returns the arguments of a row with one record.
+    fn args_of(&self, item: &Item<'_>, event: &Event<'_>) -> Vec<Argument> {
+        match self.args {
+            Some(_) => arguments::of(item, &event.arguments),
+            None => Vec::new(),
+        }
     }
 
     fn take_args(&mut self, ids: [i64; 2]) -> Vec<Argument> {
@@ -285,14 +442,11 @@ impl EventReader<'_> {
             | EventKind::DurationComplete { .. }
                 if self.events.spans =>
             {
-                self.note_args(item, event, number);
-                let spans: Vec<_> = self.spans.record_with(item, number).collect();
-                self.spans(spans, sink)
+                self.duration(item, event, number, sink)
             }
             // It can be the mark of a span.
             EventKind::AsyncInstant { .. } if self.events.spans => {
-                let spans: Vec<_> = self.spans.record_with(item, number).collect();
-                self.spans(spans, sink)
+                self.duration(item, event, number, sink)
             }
             EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. } if self.events.operations => {
                 self.note_args(item, event, number);
@@ -308,8 +462,8 @@ impl EventReader<'_> {
 
     /// Adds the last rows.
     pub(crate) fn finish(&mut self, sink: &mut dyn EventSink) -> Result<()> {
-        let spans: Vec<_> = self.spans.finish().collect();
-        self.spans(spans, sink)?;
+        self.ready.extend(self.spans.finish());
+        self.ready(sink)?;
         let operations = std::mem::replace(&mut self.operations, Pairing::new(1));
         let outcomes: Vec<_> = operations.finish(self.spans.catalog()).collect();
         self.operations(outcomes, sink)

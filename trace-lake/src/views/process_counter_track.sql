@@ -5,5 +5,6 @@ SELECT DISTINCT
     'process_counter' AS type,
     CAST(NULL AS BIGINT) AS parent_id,
     CAST(NULL AS VARCHAR) AS unit,
+    CAST(NULL AS VARCHAR) AS description,
     process_id AS upid
 FROM counters

@@ -14,7 +14,8 @@ SELECT
     slice.parent_id,
     slice.arg_set_id,
     slice.thread_ts,
-    slice.thread_dur
+    slice.thread_dur,
+    slice.slice_id
 FROM slice
 JOIN process_track ON slice.track_id = process_track.id
 LEFT JOIN process ON process_track.upid = process.upid

@@ -1,1 +1,1 @@
-CREATE VIEW sched AS SELECT * FROM sched_slice
+CREATE VIEW sched AS SELECT *, ts + dur AS ts_end FROM sched_slice

@@ -12,7 +12,10 @@ SELECT
     CASE WHEN cardinality(args) > 0 THEN id END AS arg_set_id,
     CAST(NULL AS BIGINT) AS thread_ts,
     thread_dur,
-    id AS slice_id
+    id AS slice_id,
+    CAST(NULL AS VARCHAR) AS type,
+    CAST(NULL AS BIGINT) AS stack_id,
+    CAST(NULL AS BIGINT) AS parent_stack_id
 FROM (
     SELECT
         id, start_ns AS ts, coalesce(dur_ns, -1) AS dur, track_id, category, name, depth, parent_id,

@@ -18,7 +18,8 @@ SELECT
     slice.parent_id,
     slice.arg_set_id,
     slice.thread_ts,
-    slice.thread_dur
+    slice.thread_dur,
+    slice.slice_id
 FROM slice
 JOIN thread_track ON slice.track_id = thread_track.id
 JOIN thread ON thread_track.utid = thread.utid

@@ -6,7 +6,12 @@ SELECT
     cpu,
     utid,
     state,
-    waker_utid
+    waker_utid,
+    CAST(NULL AS BIGINT) AS io_wait,
+    CAST(NULL AS VARCHAR) AS blocked_function,
+    CAST(NULL AS BIGINT) AS waker_id,
+    CAST(NULL AS BIGINT) AS irq_context,
+    cpu AS ucpu
 FROM (
     SELECT *, lag(state) OVER (PARTITION BY utid ORDER BY ts, rank) AS before
     FROM (

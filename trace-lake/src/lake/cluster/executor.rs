@@ -72,7 +72,7 @@ fn config(args: &ExecutorArgs, folder: &Path) -> Result<ExecutorProcessConfig> {
         grpc_max_decoding_message_size: MESSAGE_BYTES,
         grpc_max_encoding_message_size: MESSAGE_BYTES,
         memory_pool_size: Some(memory as u64),
-        override_execution_engine: Some(Arc::new(Engine::default())),
+        override_execution_engine: Some(Arc::new(Engine::new(stores.clone()))),
         override_function_registry: Some(Arc::new(functions())),
         override_runtime_producer: Some(Arc::new(move |_| {
             let runtime = RuntimeEnvBuilder::new().with_temp_file_path(&spill);

@@ -17,7 +17,23 @@ use crate::store::Store;
 /// Opens the stores that plans name, with the access that this machine has. Other URLs are refused.
 #[derive(Debug, Default)]
 pub(super) struct NamedStores {
-    open: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+    open: Mutex<HashMap<String, Store>>,
+}
+
+impl NamedStores {
+    /// Returns the store that a URL names.
+    pub(super) fn store(&self, url: &Url) -> Result<Store> {
+        let Some(name) = name_of(url) else {
+            return plan_err!("an executor reads stores of `trace lake`, and not {url}");
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = open.get(&name) {
+            return Ok(store.clone());
+        }
+        let store = Store::open(&name).map_err(external)?;
+        open.insert(name, store.clone());
+        Ok(store)
+    }
 }
 
 impl ObjectStoreRegistry for NamedStores {
@@ -30,16 +46,7 @@ impl ObjectStoreRegistry for NamedStores {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        let Some(name) = name_of(url) else {
-            return plan_err!("an executor reads stores of `trace lake`, and not {url}");
-        };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(objects) = open.get(&name) {
-            return Ok(objects.clone());
-        }
-        let objects = Store::open(&name).map_err(external)?.objects().clone();
-        open.insert(name, objects.clone());
-        Ok(objects)
+        Ok(self.store(url)?.objects().clone())
     }
 }
 

@@ -209,3 +209,100 @@ fn only_files_of_dead_writers_are_deleted() {
         assert!(state.files.keys().all(|path| folder.path().join(path).exists()));
     });
 }
+
+/// Changes a bit of a file.
+async fn flip(place: &Place, path: &str, byte: usize) {
+    let bytes = place.store.read(&crate::store::names::path(path)).await.unwrap();
+    let mut bytes = bytes.to_vec();
+    bytes[byte] ^= 4;
+    place.objects.replace(path, bytes).await;
+}
+
+#[test]
+fn what_reads_whole_files_finds_each_changed_bit() {
+    run(async {
+        let place = place().await;
+        place.add(&[complete("b", 1, 3)], &[]).await.unwrap();
+        assert_eq!(check::damaged(&place.store, &place.state().await).await, [""; 0]);
+        let path = file_of(&place, "spans").await;
+        flip(&place, &path, 40).await;
+        let expected = format!("cannot read mem://store/{path}: it is damaged: its SHA-256 is ");
+        let damaged = check::damaged(&place.store, &place.state().await).await;
+        assert!(damaged.len() == 1 && damaged[0].starts_with(&expected), "{damaged:?}");
+        assert_eq!(place.compact().await.failed, 1);
+        assert!(place.state().await.files.contains_key(&path));
+        let folder = tempfile::tempdir().unwrap();
+        let session = place.session().await;
+        let error = crate::export::export(&session, folder.path()).await.unwrap_err();
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    });
+}
+
+#[test]
+fn a_file_whose_hash_is_not_recorded_is_decoded() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await;
+        let mut state = place.state().await;
+        state.files.values_mut().for_each(|file| file.sha256 = None);
+        assert_eq!(check::damaged(&place.store, &state).await, [""; 0]);
+        place.objects.replace(&path, vec![b'x'; state.files[&path].bytes as usize]).await;
+        let damaged = check::damaged(&place.store, &state).await;
+        assert!(damaged.len() == 1 && damaged[0].contains(&path), "{damaged:?}");
+    });
+}
+
+#[test]
+fn the_length_of_a_cut_file_is_reported() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await;
+        let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+        place.objects.replace(&path, bytes[..100].to_vec()).await;
+        let sql = "SELECT sum(dur_ns) FROM spans";
+        let session = place.session().await;
+        let statement = session.statements(sql).unwrap().remove(0);
+        let error = session.frame(statement).await.unwrap().collect().await.unwrap_err();
+        let expected = format!(
+            "cannot read mem://store/{path}: it has 100 bytes, and not {} as recorded",
+            bytes.len()
+        );
+        assert_eq!(session.explain(error, sql).await.to_string(), expected);
+    });
+}
+
+#[test]
+fn a_damaged_file_does_not_panic() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await;
+        let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+        let mut state = place.state().await;
+        state.files.retain(|other, _| *other == path);
+        state.files.values_mut().for_each(|file| file.sha256 = None);
+        let mut damaged = 0;
+        for byte in (0..bytes.len()).step_by(5) {
+            flip(&place, &path, byte).await;
+            damaged += check::damaged(&place.store, &state).await.len();
+            place.objects.replace(&path, bytes.to_vec()).await;
+        }
+        assert!(damaged > 0);
+    });
+}
+
+/// The Arrow schema that the writer embeds is text of base 64 near the end of a file.
+#[test]
+fn a_damaged_arrow_schema_is_not_used() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await;
+        let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+        let key = b"ARROW:schema";
+        let at = bytes.windows(key.len()).position(|part| part == key).unwrap() + key.len() + 20;
+        for byte in (at..at + 400).step_by(40) {
+            flip(&place, &path, byte).await;
+            assert_eq!(place.query("SELECT name, dur_ns FROM spans").await, ["a|2"]);
+            place.objects.replace(&path, bytes.to_vec()).await;
+        }
+    });
+}

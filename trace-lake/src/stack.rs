@@ -16,18 +16,18 @@ use std::cmp::Reverse;
 
 /// What the place of an event depends on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Event {
-    pub(super) track: i64,
-    pub(super) start: i64,
+pub(crate) struct Event {
+    pub(crate) track: i64,
+    pub(crate) start: i64,
     /// The end, or `i64::MAX` if it is missing.
-    pub(super) end: i64,
+    pub(crate) end: i64,
     /// The number of its record, or of its begin.
-    pub(super) id: i64,
+    pub(crate) id: i64,
     /// The number of the record of its end, or `i64::MAX` if that is missing. That of its only
     /// record otherwise.
-    pub(super) last_id: i64,
+    pub(crate) last_id: i64,
     /// Whether events can be in it: it is a span or an operation.
-    pub(super) is_span: bool,
+    pub(crate) is_span: bool,
 }
 
 impl Event {
@@ -50,7 +50,7 @@ impl Event {
 
 /// Returns the order, by place, in which a [`Stack`] gets events of one track and time. They are
 /// sorted by id.
-pub(super) fn order(events: &[Event]) -> Vec<usize> {
+pub(crate) fn order(events: &[Event]) -> Vec<usize> {
     let all = 0..events.len();
     let (mut completes, others): (Vec<usize>, Vec<usize>) =
         all.partition(|place| events[*place].is_complete());
@@ -131,7 +131,7 @@ impl Open {
 
 /// The open spans of the track of the last event.
 #[derive(Debug, Default)]
-pub(super) struct Stack {
+pub(crate) struct Stack {
     track: Option<i64>,
     open: Vec<Open>,
 }
@@ -139,7 +139,7 @@ pub(super) struct Stack {
 impl Stack {
     /// Returns the parent and the depth of the next event. Events come by track and time, those of
     /// one time in their [`order`].
-    pub(super) fn event(&mut self, event: &Event) -> (Option<i64>, i64) {
+    pub(crate) fn event(&mut self, event: &Event) -> (Option<i64>, i64) {
         if self.track != Some(event.track) {
             self.track = Some(event.track);
             self.open.clear();

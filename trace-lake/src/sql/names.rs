@@ -1,0 +1,263 @@
+//! Names of results that would be equal.
+//!
+//! The engine derives the name of an expression without its casts, and refuses two equal ones. The
+//! second one gets the text of its expression as its name, as in SQLite. Aggregates that differ
+//! only in casts get other casts, whose functions are part of the name.
+
+mod derived;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::calls::function;
+use derived::derived;
+
+/// Names the expressions of the outermost `SELECT` whose names would be equal.
+pub(super) fn distinguish(query: &mut Query) {
+    let SetExpr::Select(select) = &mut *query.body else { return };
+    let mut calls = Calls::default();
+    let _ = select.projection.visit(&mut calls);
+    let mut taken: HashSet<String> = select.projection.iter().filter_map(name).collect();
+    let (mut seen, wildcards) = (Seen::default(), Wildcards::of(select));
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(expr) = item else { continue };
+        let is_second = seen.has_or_add(expr) || wildcards.have(expr);
+        if is_second || calls.differ_in(expr) {
+            let alias = Ident::with_quote('"', unused(&text(expr), &mut taken));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+    if calls.has_different() {
+        // Also in ORDER BY and HAVING, which repeat calls.
+        let _ = VisitMut::visit(query, &mut ReplaceCasts);
+    }
+}
+
+/// The names of the items before.
+#[derive(Default)]
+struct Seen {
+    names: HashSet<String>,
+    /// Columns that were named without their table.
+    bare: HashSet<String>,
+    /// Columns that were named with their table.
+    qualified: HashSet<String>,
+}
+
+impl Seen {
+    /// Adds an item. Returns whether one before has its name.
+    fn has_or_add(&mut self, expr: &Expr) -> bool {
+        let is_same_column = match expr {
+            Expr::Identifier(ident) => {
+                let name = ident.value.to_lowercase();
+                self.bare.insert(name.clone());
+                self.qualified.contains(&name)
+            }
+            Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|part| {
+                let name = part.value.to_lowercase();
+                self.qualified.insert(name.clone());
+                self.bare.contains(&name)
+            }),
+            _ => false,
+        };
+        !self.names.insert(derived(expr, false)) || is_same_column
+    }
+}
+
+/// Returns the name of a column, or the text of an expression.
+fn text(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(ident) => ident.value.clone(),
+        Expr::CompoundIdentifier(parts) => {
+            parts.last().map(|part| part.value.clone()).unwrap_or_default()
+        }
+        _ => expr.to_string(),
+    }
+}
+
+/// Returns a name that no other item has, as `dur_1`.
+fn unused(text: &str, taken: &mut HashSet<String>) -> String {
+    let numbered = (1..).map(|number| format!("{text}_{number}"));
+    let mut names = std::iter::once(text.to_owned()).chain(numbered);
+    let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(name.clone());
+    name
+}
+
+/// Returns the name that an item has without a change.
+fn name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.value.clone()),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+            parts.last().map(|part| part.value.clone())
+        }
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+        _ => None,
+    }
+}
+
+/// The calls of functions outside of queries, by what their names are derived from.
+#[derive(Default)]
+struct Calls {
+    texts: HashMap<String, HashSet<String>>,
+    /// The number of queries around the expression that is visited.
+    depth: usize,
+}
+
+impl Calls {
+    /// Returns whether calls have the same name and are not the same.
+    fn has_different(&self) -> bool {
+        self.texts.values().any(|texts| texts.len() > 1)
+    }
+
+    /// Returns whether an expression has such a call.
+    fn differ_in(&self, expr: &Expr) -> bool {
+        let mut own = Self::default();
+        let _ = expr.visit(&mut own);
+        own.texts.keys().any(|call| self.texts.get(call).is_some_and(|texts| texts.len() > 1))
+    }
+}
+
+impl Visitor for Calls {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth == 0 && matches!(expr, Expr::Function(_)) {
+            let texts = self.texts.entry(derived(expr, false)).or_default();
+            texts.insert(derived(expr, true));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces casts by calls of `arrow_cast`.
+struct ReplaceCasts;
+
+impl VisitorMut for ReplaceCasts {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Cast { kind, expr: inner, data_type, .. } = expr {
+            if let Some(name) = arrow_type(data_type) {
+                let cast = match kind {
+                    CastKind::TryCast | CastKind::SafeCast => "arrow_try_cast",
+                    CastKind::Cast | CastKind::DoubleColon => "arrow_cast",
+                };
+                let name = Expr::value(Value::SingleQuotedString(name.to_owned()));
+                *expr = function(cast, vec![(**inner).clone(), name]);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Returns the engine's name of a type of SQLite.
+fn arrow_type(data_type: &DataType) -> Option<&'static str> {
+    match data_type {
+        DataType::Real | DataType::Float(_) | DataType::Double(_) | DataType::DoublePrecision => {
+            Some("Float64")
+        }
+        DataType::Int(None) | DataType::Integer(None) | DataType::BigInt(None) => Some("Int64"),
+        DataType::Text | DataType::Varchar(None) => Some("Utf8"),
+        _ => None,
+    }
+}
+
+/// The columns that wildcards have.
+struct Wildcards {
+    has_all: bool,
+    tables: HashSet<String>,
+}
+
+impl Wildcards {
+    fn of(select: &Select) -> Self {
+        let is_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(options) if *options == Default::default());
+        let table = |item: &SelectItem| match item {
+            SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) if *options == Default::default() => Some(name.to_string().to_lowercase()),
+            _ => None,
+        };
+        let items = &select.projection;
+        let tables = items.iter().filter_map(table).collect();
+        Self { has_all: items.iter().any(is_all), tables }
+    }
+
+    /// Returns whether an expression is one of the columns.
+    fn have(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Identifier(_) => self.has_all,
+            Expr::CompoundIdentifier(parts) => {
+                let table = parts.iter().rev().nth(1);
+                self.has_all
+                    || table.is_some_and(|it| self.tables.contains(&it.value.to_lowercase()))
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{archive, complete, query};
+
+    #[test]
+    fn equal_names_are_accepted() {
+        let bytes = archive(&[complete("a", 1, 3), complete("b", 3, 6)]);
+        for (sql, expected) in [
+            ("SELECT sum(cast(dur AS real)), sum(dur) FROM slice", "5.0|5"),
+            ("SELECT sum(dur) / 2, avg(CAST(dur AS INT)), sum(CAST(dur AS REAL)) / 2, avg(dur) \
+                FROM slice ORDER BY sum(CAST(dur AS REAL)) / 2", "2|2.5|2.5|2.5"),
+            ("SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM spans WHERE name = 'a')", "2|1"),
+            ("SELECT dur, Dur, slice.dur FROM slice WHERE dur = 2", "2|2|2"),
+            ("SELECT slice.name, name FROM slice WHERE dur = 2", "a|a"),
+            ("SELECT 1, 1, dur AS \"1_1\" FROM slice WHERE dur = 2", "1|1|2"),
+            ("SELECT time_to_us(dur * 1000), time_from_s(dur), time_to_ns(dur) FROM slice WHERE dur = 2", "2|2000000000|2"),
+            ("SELECT name, sum(dur) * 2 FROM slice GROUP BY name ORDER BY 2 DESC LIMIT 1", "b|6"),
+            ("SELECT CAST(16777217 AS REAL), CAST(16777217 AS FLOAT)", "16777217.0|16777217.0"),
+        ] {
+            assert_eq!(query(&bytes, sql), [expected], "{sql}");
+        }
+        assert_eq!(query(&bytes, "SELECT *, dur FROM slice").len(), 2);
+        assert_eq!(query(&bytes, "SELECT s.*, s.dur FROM slice s").len(), 2);
+    }
+
+    fn texts(sql: &str) -> String {
+        crate::sql::statements(sql).unwrap()[0].to_string()
+    }
+
+    #[test]
+    fn the_second_one_has_the_text_of_its_expression() {
+        assert_eq!(texts("SELECT dur, dur FROM t"), "SELECT dur, dur AS \"dur_1\" FROM t");
+        let expected = "SELECT count(*), count(*) AS \"count(*)\" FROM t";
+        assert_eq!(texts("SELECT count(*), count(*) FROM t"), expected);
+    }
+
+    #[test]
+    fn other_names_stay() {
+        for sql in [
+            "SELECT a.dur, b.dur FROM a JOIN b ON a.id = b.id",
+            "SELECT a.*, b.* FROM a JOIN b ON a.id = b.id",
+            "SELECT sum(dur), SUM(dur) / 2, (a + b) * c, a + b * c FROM t",
+            "SELECT (SELECT max(x) FROM a), (SELECT max(x) FROM b)",
+            "SELECT dur AS a, dur AS b FROM t",
+        ] {
+            assert_eq!(texts(sql), sql);
+        }
+    }
+}
