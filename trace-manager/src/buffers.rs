@@ -113,6 +113,16 @@ impl Buffers {
         Ok((self.share(peer, size), others))
     }
 
+    /// Reserves memory of these sizes, or none.
+    pub(crate) fn take_all(
+        &self,
+        peer: PeerCredentials,
+        sizes: &[u64],
+    ) -> Result<Vec<Share>, NoMemory> {
+        self.reserve(peer, sizes.iter().copied().fold(0, u64::saturating_add))?;
+        Ok(sizes.iter().map(|size| self.share(peer, *size)).collect())
+    }
+
     /// Returns an error if there is no memory of this size.
     pub(crate) fn check(&self, peer: PeerCredentials, size: u64) -> Result<(), NoMemory> {
         let counts = self.lock();

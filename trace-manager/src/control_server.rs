@@ -30,6 +30,7 @@
 
 mod caller;
 mod client;
+mod client_log;
 mod companion;
 pub(crate) mod convert;
 mod event_loop;

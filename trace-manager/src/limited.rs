@@ -12,6 +12,8 @@ pub(crate) struct Limited {
     pub(crate) overwritten: u32,
     /// The losses that dropped and removed records report.
     pub(crate) unreported: u64,
+    /// The events among dropped and removed records.
+    pub(crate) events: u64,
 }
 
 impl Limited {
@@ -31,5 +33,31 @@ impl Limited {
         if let Some(lost) = self.dropped {
             archive::loss(words, provider, LossReason::BufferFull.as_str(), lost);
         }
+    }
+}
+
+/// How far a session has come with its limit to a provider's records.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Words of the provider's connection, in oneshot mode.
+    pub(crate) used: u64,
+    /// Records beyond the limit, in oneshot mode, with the times of their events.
+    pub(crate) dropped: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Removed blocks, in circular mode.
+    pub(crate) overwritten: u64,
+}
+
+impl Progress {
+    fn loss(&self) -> Option<Loss> {
+        let Self { dropped: number, from, to, .. } = *self;
+        (number != 0).then_some(Loss { thread: None, number, from, to })
+    }
+
+    /// Returns the effect of the limit so far, without the losses that records beyond it report.
+    pub(crate) fn limited(&self) -> Limited {
+        let overwritten = u32::try_from(self.overwritten).unwrap_or(u32::MAX);
+        Limited { dropped: self.loss(), overwritten, ..Limited::default() }
     }
 }

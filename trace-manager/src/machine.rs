@@ -124,6 +124,13 @@ pub enum Violation {
         /// The wrapped count that it sent.
         found: u32,
     },
+    /// It sent STREAMING for other rolling buffers than its buffer has.
+    RollingBuffers {
+        /// The wrapped count of the oldest one.
+        first: u32,
+        /// The wrapped count of the current one.
+        current: u32,
+    },
     /// It sent an end of durable data that decreased, is not a multiple of 8, or is out of range.
     DurableEnd {
         /// The previous end, in bytes.
@@ -161,6 +168,11 @@ impl fmt::Display for Violation {
             Self::WrappedCount { expected, found } => {
                 write!(f, "sent SAVE_BUFFER for wrapped count {found} instead of {expected}")
             }
+            Self::RollingBuffers { first, current } => write!(
+                f,
+                "sent STREAMING for wrapped counts {first} to {current}, which are not those of \
+                 its rolling buffers"
+            ),
             Self::DurableEnd { last, found } => write!(
                 f,
                 "sent {found} as the end of its durable data, which is not a multiple of 8 between \

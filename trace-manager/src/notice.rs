@@ -19,6 +19,8 @@ pub enum Notice {
         name: String,
         /// The provider's process.
         pid: u32,
+        /// Whether the session's triggers act on alerts of its user.
+        is_heeded: bool,
     },
     /// A snapshot of alerts, or one that the caller requested, was written or failed.
     Snapshot {

@@ -5,6 +5,7 @@ mod conditions;
 mod departed;
 mod following;
 mod helpers;
+mod joined;
 mod last;
 mod pause;
 mod progress;
@@ -39,6 +40,7 @@ use crate::trigger::{Cause, Evaluator};
 
 use departed::Departed;
 use helpers::Helpers;
+use joined::Joined;
 use pause::{Gap, LeftBuffer, Renewal};
 use refusals::Refusals;
 pub(crate) use rotation::RotationStep;
@@ -81,8 +83,7 @@ pub(crate) struct Recording {
     estimated_rate: u64,
     /// Providers whose last records are outstanding.
     finishing: usize,
-    /// The connections of programs that have joined.
-    joined: BTreeSet<ProviderId>,
+    joined: Joined,
     /// What connections recorded into the buffers that they have left.
     departed: Departed,
     /// The last buffer that each connection has left.
@@ -207,7 +208,7 @@ impl Recording {
             start_clocks,
             estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
             finishing: 0,
-            joined: BTreeSet::new(),
+            joined: Joined::default(),
             departed: Departed::default(),
             earlier: BTreeMap::new(),
             gaps: BTreeMap::new(),
@@ -254,7 +255,7 @@ impl Recording {
         let reserved = size.map(|size| buffers.take(peer, size)).transpose();
         if let Err(no_memory) = &reserved {
             let (name, reason) = (name.to_owned(), no_memory.to_string());
-            self.refuse_for_memory(id, Refusal { pid: peer.pid, name, reason });
+            self.refuse_for_memory(id, peer.uid, Refusal { pid: peer.pid, name, reason });
         }
         reserved
     }
@@ -264,9 +265,9 @@ impl Recording {
     pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
         let Opened { id, is_helper, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
-        match is_helper {
-            true => self.helpers.join(*id),
-            false => _ = self.joined.insert(*id),
+        self.joined.join(*id, *is_helper);
+        if *is_helper {
+            self.helpers.join(*id);
         }
         self.withdraw_refusal(*id);
         let earlier = self.earlier.remove(id);
@@ -277,8 +278,10 @@ impl Recording {
             self.conditions.open(provider, opening.ticks_per_second(), is_live);
         }
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
+        // The reports of some are overwritten.
         let dropped_before = joined.dropped_before.unwrap_or(0);
-        self.retention.add(*id, provider, mode, dropped_before, memory);
+        let reported_before = dropped_before.saturating_sub(joined.overwritten_reports);
+        self.limit(*id, provider, mode, reported_before, memory);
         let own = self.config.categories_for(&joined.identity.name, &self.categories);
         if late.is_some() || **recorded != *own {
             let from = if late.is_some() { joined.joined_at } else { 0 };
@@ -296,6 +299,54 @@ impl Recording {
             words.extend_from_slice(late.durable);
             self.take(self.block(provider, words));
         }
+    }
+
+    /// Corrects how many of the losses from before the session, of which there are `dropped`, were
+    /// reported by overwritten records. Called before the first records that report any.
+    pub(crate) fn correct_reports(&mut self, provider: u32, dropped: u64, overwritten: u64) {
+        self.outputs.archive.correct_reports(provider, overwritten);
+        self.retention.correct_reports(provider, dropped.saturating_sub(overwritten));
+    }
+
+    /// Notes that a provider with a circular buffer streams, from the rolling buffer `first` on.
+    /// The session retains its records in `memory`. `provider` is its archive id.
+    pub(crate) fn stream(
+        &mut self,
+        id: ProviderId,
+        provider: u32,
+        first: u32,
+        memory: Option<Share>,
+    ) {
+        self.outputs.archive.stream(provider, first);
+        self.limit(id, provider, BufferingMode::Streaming, 0, memory);
+    }
+
+    /// Limits the records of a provider whose buffer has the mode `mode`, if the buffer does not.
+    fn limit(
+        &mut self,
+        id: ProviderId,
+        provider: u32,
+        mode: BufferingMode,
+        reported_before: u64,
+        memory: Option<Share>,
+    ) {
+        self.retention.add(id, provider, mode, reported_before, memory);
+        if let Some(progress) = self.retention.progress(provider) {
+            let first_words = self.retention.first_words(provider);
+            self.outputs.archive.limit(provider, first_words, progress);
+        }
+    }
+
+    /// Notes that the records of a provider from before it streamed are passed on. Conditions that
+    /// those fulfill are late.
+    pub(crate) fn begin_live(&mut self, provider: u32) {
+        self.conditions.stream(provider);
+    }
+
+    /// Returns whether conditions over the records of a provider are not late.
+    #[cfg(test)]
+    pub(crate) fn is_live(&self, provider: u32) -> bool {
+        self.conditions.is_live(provider)
     }
 
     /// Returns records that are not from a copy of a rolling buffer.
@@ -345,9 +396,19 @@ impl Recording {
         let selected = self.selection.select(&records);
         self.conditions.records(selected.provider, selected.words());
         self.outputs.stream(&selected);
-        self.expect_earlier(selected.provider);
-        for records in self.retention.accept(selected) {
+        let provider = selected.provider;
+        self.expect_earlier(provider);
+        let kept = self.retention.accept(selected);
+        self.note_progress(provider);
+        for records in kept {
             self.outputs.keep(&records);
+        }
+    }
+
+    /// Tells the guard how far the session has come with its own limit to a provider's records.
+    fn note_progress(&mut self, provider: u32) {
+        if let Some(progress) = self.retention.progress(provider) {
+            self.outputs.archive.set_progress(provider, progress);
         }
     }
 
@@ -361,6 +422,7 @@ impl Recording {
     /// its archive id.
     pub(crate) fn expect_last(&mut self, id: ProviderId, provider: u32, until: u64) {
         self.finishing += 1;
+        self.joined.expect_last(id);
         self.earlier.insert(id, LeftBuffer { provider, until });
         self.stopped(provider, until);
         self.retention.begin_release(provider);
@@ -375,6 +437,9 @@ impl Recording {
     pub(crate) fn take_outstanding(&mut self, id: ProviderId, last: LastRecords) {
         self.finishing = self.finishing.saturating_sub(1);
         let records = self.take_last(id, last);
+        if self.joined.take_outstanding(id) {
+            self.forget(id);
+        }
         self.pending_snapshots.iter_mut().for_each(|it| it.add_last(&records.words));
         self.write_snapshots();
     }

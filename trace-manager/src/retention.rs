@@ -2,6 +2,7 @@
 //!
 //! A oneshot session keeps the first records of each provider, and a circular one the last.
 
+mod rest;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,8 @@ use crate::buffers::Share;
 use crate::limited::Limited;
 use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
+
+pub(crate) use self::rest::RestLimit;
 
 /// The retained records of a session.
 #[derive(Debug)]
@@ -84,13 +87,18 @@ impl Retention {
         memory.into_iter().for_each(Share::begin_release);
     }
 
+    fn keeps_first(&self) -> bool {
+        self.mode == BufferingMode::Oneshot
+    }
+
     /// Returns whether records from a buffer with this mode are limited here.
     fn limits(&self, mode: BufferingMode) -> bool {
         self.mode != BufferingMode::Streaming && mode != self.mode
     }
 
-    /// Adds a provider whose buffer has the mode `mode`. It has lost `dropped_before` records.
-    /// Does nothing if the buffer keeps the limit itself. `memory` is that of the retained blocks.
+    /// Adds a provider whose buffer has the mode `mode`. It has lost `dropped_before` records that
+    /// it has reported or will report. Does nothing if the buffer keeps the limit itself. `memory`
+    /// is that of the retained blocks.
     pub(crate) fn add(
         &mut self,
         connection: ProviderId,
@@ -114,11 +122,33 @@ impl Retention {
         }
     }
 
-    /// Counts the words of a buffer that kept the limit itself.
-    pub(crate) fn charge(&mut self, connection: ProviderId, words: usize) {
-        if self.mode == BufferingMode::Oneshot {
-            *self.used.entry(connection).or_default() += words;
+    /// Corrects how many losses from before the session a provider has reported or will report.
+    pub(crate) fn correct_reports(&mut self, provider: u32, reported: u64) {
+        if let Some(retained) = self.providers.get_mut(&provider) {
+            retained.reported = retained.reported.max(reported);
         }
+    }
+
+    /// Counts the words of a buffer that kept the limit itself. Returns the providers of the same
+    /// connection, for whose records less is left.
+    pub(crate) fn charge(&mut self, connection: ProviderId, words: usize) -> Vec<u32> {
+        if !self.keeps_first() {
+            return Vec::new();
+        }
+        *self.used.entry(connection).or_default() += words;
+        let same = self.providers.iter().filter(|(_, it)| it.connection == connection);
+        same.map(|(provider, _)| *provider).collect()
+    }
+
+    /// Forgets a connection that has ended, and whose records are all taken.
+    pub(crate) fn forget(&mut self, connection: ProviderId) {
+        self.used.remove(&connection);
+    }
+
+    /// Returns the number of connections whose words are counted.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> usize {
+        self.used.len()
     }
 
     /// Returns whether a provider's records are limited.
@@ -172,7 +202,7 @@ impl Retention {
         let Some(retained) = self.providers.get_mut(&provider) else { return Vec::new() };
         let blocks = std::iter::from_fn(|| retained.remove_oldest(self.limit, &self.spares));
         let removed = blocks.collect();
-        (retained.limited.overwritten, retained.limited.unreported) = (0, 0);
+        retained.limited = Limited { dropped: retained.limited.dropped, ..Limited::default() };
         if !keeps_metadata {
             retained.metadata.clear();
         }
@@ -243,10 +273,8 @@ impl Retained {
     }
 
     fn drop_record(&mut self, record: &[u64]) {
-        let is_event = record
-            .first()
-            .is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits());
-        let at = record.get(1).copied().filter(|_| is_event);
+        let at = record.get(1).copied().filter(|_| is_event(record));
+        self.limited.events += u64::from(at.is_some());
         let loss = self.limited.dropped.get_or_insert_with(|| {
             let at = at.unwrap_or(0);
             Loss { thread: None, number: 0, from: at, to: at }
@@ -279,7 +307,11 @@ impl Retained {
         self.limited.overwritten += 1;
         self.limited.unreported += self.count_reports(reported);
         // Objects in events are not bounded by the durable buffer, so they are limited too.
-        for record in split_records(&oldest.words).filter(|record| is_metadata(record)) {
+        for record in split_records(&oldest.words) {
+            if !is_metadata(record) {
+                self.limited.events += u64::from(is_event(record));
+                continue;
+            }
             let is_string = record
                 .first()
                 .is_some_and(|header| record::Type::get(*header) == RecordType::String.bits());
@@ -312,6 +344,10 @@ pub(crate) fn is_metadata(record: &[u64]) -> bool {
         Some(RecordType::Thread) => thread::Index::get(*header) != u64::from(CHUNK_THREAD.bits()),
         _ => false,
     }
+}
+
+fn is_event(record: &[u64]) -> bool {
+    record.first().is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits())
 }
 
 pub(crate) fn is_thread(record: &[u64]) -> bool {

@@ -10,6 +10,7 @@
 //! | `event_loop` | waiting for events, and handling them |
 //! | `source` | the sources of events |
 //! | `state` | the loop's data |
+//! | `packet_limit`, `paused` | connections that send too many packets |
 //! | `registration`, `admission`, `rate` | accepting connections and providers, within limits |
 //! | `active`, `start`, `pause` | the sessions |
 //! | `passing` | collected records, for the sessions |
@@ -18,6 +19,7 @@
 //! | `retained` | buffers of providers that did not reply to Stop |
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
+//! | `streaming`, `shares` | circular buffers that begin to stream, and memory for what sessions retain from then on |
 //! | `excess` | sessions that ask for more memory than there is |
 //! | `alerts` | the effects of alerts |
 //! | `conditions`, `deaths` | the effects of other conditions of triggers |
@@ -42,8 +44,10 @@ mod following;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzed;
 mod outbox;
+mod packet_limit;
 mod passing;
 mod pause;
+mod paused;
 mod perform;
 mod provision;
 mod queries;
@@ -51,11 +55,15 @@ mod rate;
 mod registration;
 mod retained;
 mod rotation;
+mod shares;
 mod source;
 mod start;
 mod state;
+mod streaming;
 #[cfg(test)]
 mod tests;
+mod unregistered;
 
 pub(crate) use command::{Command, Mailbox, SharedProgress, StartRequest};
+pub(crate) use rate::UserRates;
 pub(crate) use state::EventLoop;

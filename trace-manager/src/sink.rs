@@ -139,6 +139,8 @@ mod tests {
                 policy,
                 joined_at: 5,
                 dropped_before: None,
+                overwritten_reports: 0,
+                streams_from: None,
                 reported_before: 0,
                 layout,
                 buffer,

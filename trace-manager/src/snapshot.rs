@@ -180,15 +180,13 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let mut length = prefix.copy_to(output, rate)?;
     // It keeps the parts of the archive.
     drop(prefix);
-    let rest = extracts.into_iter().map(|extract| {
-        let records = extract.into_records();
-        let select = |records, filter: &mut CategoryFilter| filter.select(&records);
-        filters.iter_mut().flatten().fold(records, select).words
-    });
-    for words in late_records.into_iter().chain(rest) {
-        output.file().write_all(as_bytes(&words))?;
+    let mut write = |words: &[u64]| {
         length += words.len() as u64 * 8;
-    }
+        output.file().write_all(as_bytes(words))
+    };
+    late_records.into_iter().try_for_each(|words| write(&words))?;
+    let mut rest = extracts.into_iter().map(|extract| extract.into_words(&mut filters));
+    rest.try_for_each(|words| write(&words))?;
     Ok(length)
 }
 

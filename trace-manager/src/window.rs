@@ -30,6 +30,7 @@ struct Cut {
     /// Lost records that the provider had reported.
     reported: u64,
     refused: u64,
+    overwritten: u32,
 }
 
 /// The counts of a provider before a session joined it.
@@ -76,10 +77,21 @@ impl Window {
         Self { joined_at, joined_after, base: Some(base), cut: None }
     }
 
+    /// Returns the counts at the start, if the provider recorded before.
+    pub(crate) fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
+    }
+
     /// Returns the number of records dropped in the window.
     pub(crate) fn dropped(&self, collector: &Collector) -> u64 {
         let before = self.base.as_ref().map_or(0, |base| base.losses.total());
         collector.dropped().saturating_sub(before)
+    }
+
+    /// Returns the number of rolling buffers that were overwritten in the window.
+    pub(crate) fn overwritten(&self, collector: &Collector) -> u32 {
+        let before = self.base.as_ref().map_or(0, |base| base.stats.overwritten);
+        collector.stats().overwritten.saturating_sub(before)
     }
 
     /// Returns the number of records dropped in the window by reason, without reasons that did not
@@ -106,6 +118,7 @@ impl Window {
             }
             closing.refused = closing.refused.saturating_sub(base.stats.rejections());
         }
+        closing.overwritten = self.overwritten(collector);
         closing
     }
 
@@ -115,6 +128,7 @@ impl Window {
         if let Some(cut) = &self.cut {
             closing.leave_out(cut.reported);
             closing.refused = closing.refused.saturating_sub(cut.refused);
+            closing.overwritten = closing.overwritten.saturating_sub(cut.overwritten);
             if cut.reported == cut.dropped {
                 closing.from = cut.at;
             }
@@ -135,7 +149,13 @@ impl Window {
         let later = (all.dropped - reported).min(all.dropped.saturating_sub(before));
         part.dropped = part.reported.min(part.dropped).saturating_add(later);
         part.reported_later = Some(later);
-        self.cut = Some(Cut { at: to, dropped: all.dropped, reported, refused: all.refused });
+        self.cut = Some(Cut {
+            at: to,
+            dropped: all.dropped,
+            reported,
+            refused: all.refused,
+            overwritten: all.overwritten,
+        });
         (part, reported)
     }
 

@@ -29,7 +29,11 @@ const ALERT: u16 = 0x4;
 const CATEGORIES_SET: u16 = 0x5;
 const CONDITION_WATCHED: u16 = 0x6;
 const CONDITION_HELD: u16 = 0x7;
+const STREAMING: u16 = 0x8;
 const BUFFER_SAVED: u16 = 0x100;
+
+/// The largest wrapped count, as a 64-bit field has it.
+const MAX_WRAPPED_COUNT: u64 = u32::MAX as u64;
 
 /// A packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,14 @@ pub enum Packet {
         /// How often it held since the last packet.
         times: u64,
     },
+    /// Provider to manager: replies to [`Stream`](crate::message::ToProvider::Stream). Requests to
+    /// save the rolling buffers from `first` on follow.
+    Streaming {
+        /// The wrapped count of the oldest rolling buffer that is not overwritten.
+        first: u32,
+        /// The wrapped count of the rolling buffer that was being written at that time.
+        current: u32,
+    },
     /// Manager to provider: replies to [`Packet::SaveBuffer`], with the values of the request.
     BufferSaved {
         /// The wrapped count of the request.
@@ -93,6 +105,7 @@ impl Packet {
             Self::CategoriesSet { sequence } => pack(CATEGORIES_SET, sequence, 0),
             Self::ConditionWatched { number } => pack(CONDITION_WATCHED, number, 0),
             Self::ConditionHeld { number, times } => pack(CONDITION_HELD, number, times),
+            Self::Streaming { first, current } => pack(STREAMING, first, u64::from(current)),
             Self::BufferSaved { wrapped_count, durable_data_end } => {
                 pack(BUFFER_SAVED, wrapped_count, durable_data_end)
             }
@@ -121,11 +134,14 @@ impl Packet {
             (CATEGORIES_SET, 0, sequence, 0) => Ok(Self::CategoriesSet { sequence }),
             (CONDITION_WATCHED, 0, number, 0) => Ok(Self::ConditionWatched { number }),
             (CONDITION_HELD, 0, number, times) => Ok(Self::ConditionHeld { number, times }),
+            (STREAMING, 0, first, current @ 0..=MAX_WRAPPED_COUNT) => {
+                Ok(Self::Streaming { first, current: current as u32 })
+            }
             (ALERT, ..) => AlertName::decode(&bytes).map(Self::Alert),
             (BUFFER_SAVED, 0, wrapped_count, durable_data_end) => {
                 Ok(Self::BufferSaved { wrapped_count, durable_data_end })
             }
-            (STARTED..=STOPPED | CATEGORIES_SET..=CONDITION_HELD | BUFFER_SAVED, ..) => {
+            (STARTED..=STOPPED | CATEGORIES_SET..=STREAMING | BUFFER_SAVED, ..) => {
                 Err(ProtocolError::ReservedBits { request })
             }
             _ => Err(ProtocolError::UnknownRequest(request)),
@@ -203,6 +219,10 @@ mod tests {
             Packet::ConditionHeld { number: 5, times: 3 },
             [7, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0],
         ),
+        (
+            Packet::Streaming { first: 5, current: 0x0102_0304 },
+            [8, 0, 0, 0, 5, 0, 0, 0, 4, 3, 2, 1, 0, 0, 0, 0],
+        ),
     ];
 
     #[test]
@@ -244,18 +264,21 @@ mod tests {
         let mut bytes = Packet::Started { version: 1 }.encode();
         bytes[2] = 1;
         assert_eq!(Packet::decode(&bytes), Err(ProtocolError::ReservedBits { request: STARTED }));
+        let mut bytes = Packet::Streaming { first: 1, current: 2 }.encode();
+        bytes[12] = 1;
+        assert_eq!(Packet::decode(&bytes), Err(ProtocolError::ReservedBits { request: STREAMING }));
     }
 
     #[test]
     fn unknown_requests_and_wrong_lengths_are_refused() {
-        assert_eq!(Packet::decode(&pack(8, 0, 0)), Err(ProtocolError::UnknownRequest(8)));
+        assert_eq!(Packet::decode(&pack(9, 0, 0)), Err(ProtocolError::UnknownRequest(9)));
         assert_eq!(Packet::decode(&[0; 15]), Err(ProtocolError::PacketLength(15)));
         assert_eq!(Packet::decode(&[0; 17]), Err(ProtocolError::PacketLength(17)));
     }
 
     proptest! {
         #[test]
-        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..9) {
+        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..10) {
             let mut bytes = bytes;
             bytes[..2].copy_from_slice(&request.to_le_bytes());
             if let Ok(packet) = Packet::decode(&bytes) {

@@ -33,6 +33,7 @@ pub(crate) mod session;
 pub(crate) mod slots;
 pub(crate) mod status;
 pub(crate) mod thread;
+pub(crate) mod tries;
 pub(crate) mod wait;
 
 use std::sync::Arc;
@@ -80,9 +81,10 @@ impl Service {
         self.shared.is_quitting()
     }
 
-    /// Reports that it is decided whether the first events are recorded.
-    pub(crate) fn settle(&self) {
-        self.shared.settle();
+    /// Reports that it is decided whether the first events are recorded. Returns for how long the
+    /// application has not waited any more, once.
+    pub(crate) fn settle(&self) -> Option<Duration> {
+        self.shared.settle()
     }
 
     /// Stores the reason why this process is not traced.

@@ -29,8 +29,8 @@ use crate::point::write;
 use crate::{thread, DurationScope};
 
 pub use argument::Argument;
-pub use missed::add_missed_calls;
-pub(crate) use missed::take_missed_calls;
+pub(crate) use missed::take_missed;
+pub use missed::{add_missed_calls, add_missed_object};
 pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};
 pub use records::{

@@ -16,6 +16,7 @@ use super::status::WriterStatus;
 use super::writer::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::ledger::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
+use crate::limited::Progress;
 use crate::output::{ArchiveOutput, ArchiveTarget, BlockRole};
 use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Ending, Finish, Opening, Sink};
@@ -142,6 +143,41 @@ impl ArchiveSink {
         if let (Some(ledger), Some(last)) = (self.ledger(provider), last_saved) {
             ledger.copied(last, true);
         }
+    }
+
+    /// Notes that a provider with a circular buffer streams, from the rolling buffer `first` on,
+    /// before the first of them is copied.
+    pub(crate) fn stream(&self, provider: u32, first: u32) {
+        if let Some(ledger) = self.ledger(provider) {
+            ledger.stream(first);
+        }
+    }
+
+    /// Corrects how many losses from before the session were reported by overwritten records.
+    pub(crate) fn correct_reports(&self, provider: u32, overwritten: u64) {
+        if let Some(ledger) = self.ledger(provider) {
+            ledger.correct_reports(overwritten);
+        }
+    }
+
+    /// Notes that the session limits the records of a provider itself: to so many words in oneshot
+    /// mode. It has come as far as `progress` with the same connection.
+    pub(crate) fn limit(&mut self, provider: u32, first_words: Option<u64>, progress: Progress) {
+        if let Some(ledger) = self.ledger_mut(provider) {
+            ledger.limit(first_words, progress);
+        }
+    }
+
+    /// Notes how far the session has come with its own limit to a provider's records. Called before
+    /// these.
+    pub(crate) fn set_progress(&mut self, provider: u32, progress: Progress) {
+        if let Some(ledger) = self.ledger_mut(provider) {
+            ledger.set_progress(progress);
+        }
+    }
+
+    fn ledger_mut(&mut self, provider: u32) -> Option<&mut ProviderLedger> {
+        self.guard.as_mut()?.ledgers.get_mut(&provider)
     }
 
     /// Returns whether the caller has discarded the archive.
@@ -388,6 +424,8 @@ mod tests {
             policy,
             joined_at: 5,
             dropped_before: Some(0),
+            overwritten_reports: 0,
+            streams_from: None,
             reported_before: 0,
             layout,
             buffer: &buffer,

@@ -1,29 +1,29 @@
 //! One provider's data: its buffer, and copies of it that are not checked yet.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+mod end;
+mod extract;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trace_format::notes;
 use trace_protocol::archive::{ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{
-    Collector, EarlierLosses, IdentityPolicy, LiveCopy, Rejection,
-};
+use trace_protocol::buffer::consumer::{Collector, EarlierLosses, IdentityPolicy};
 use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::producer::Streamed;
 
 use super::completeness::Completeness;
 use super::copy::{BufferCopy, Check, Rolling, SessionSlots};
 use crate::buffers::SharedBuffer;
-use crate::category_filter::CategoryFilter;
 use crate::ledger::JoinedProvider;
-use crate::limited::Limited;
-use crate::machine::{End, ProviderId, SaveRequest, SessionNumber};
+use crate::machine::{ProviderId, SaveRequest, SessionNumber};
 use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares};
-use crate::summary::ProviderSummary;
-use crate::window::{Base, Closed, Counts, Window};
+use crate::window::{Base, Counts, Window};
+
+pub(crate) use self::end::{Departure, FinalRecords, LastOfSession};
+pub(crate) use self::extract::{Extract, UncountedBuffer};
 
 /// One provider's data.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(crate) struct ProviderData {
     /// The check of the oldest copy, if it has begun.
     check: Option<Check>,
     completeness: Completeness,
+    /// Its rolling buffers when it began to stream while it recorded.
+    streamed: Option<Streamed>,
     sessions: BTreeMap<SessionNumber, Window>,
 }
 
@@ -49,98 +51,8 @@ pub(crate) struct Collected {
     pub(crate) provider: ProviderId,
     pub(crate) records: Records,
     pub(crate) slots: SessionSlots,
-}
-
-/// The last records of a provider, and its end in each session.
-#[derive(Debug)]
-pub(crate) struct FinalRecords {
-    pub(crate) provider: ProviderId,
-    /// The archive id.
-    pub(crate) id: u32,
-    /// A section record, and the records.
-    pub(crate) words: Vec<u64>,
-    pub(crate) slots: SessionSlots,
-    pub(crate) reported: u64,
-    pub(crate) sessions: Vec<(SessionNumber, LastOfSession)>,
-}
-
-/// The end of a provider in a session.
-#[derive(Debug)]
-pub(crate) struct LastOfSession {
-    pub(crate) closed: Closed,
-    /// The summary of all records of the provider, without bytes.
-    pub(crate) summary: ProviderSummary,
-}
-
-/// How a provider left.
-#[derive(Debug, Clone)]
-pub(crate) struct Departure {
-    pub(crate) end: End,
-    pub(crate) answered_start: bool,
-    pub(crate) answered_stop: bool,
-    /// The time for which each session has run.
-    pub(crate) elapsed: BTreeMap<SessionNumber, Duration>,
-}
-
-/// The uncollected contents of a connected provider's buffer at one moment.
-#[derive(Debug)]
-pub(crate) struct Extract {
-    identity: Identity,
-    collector: Collector,
-    copy: LiveCopy,
-    window: Window,
-    now: ClockSample,
-    /// The effect of the session's own limit.
-    pub(crate) limited: Limited,
-}
-
-impl Extract {
-    /// Returns the provider's archive id.
-    pub(crate) fn id(&self) -> u32 {
-        self.identity.id
-    }
-
-    /// Returns the records between a section record and the provider's closing records.
-    pub(crate) fn into_records(self) -> Records {
-        let Self { identity, mut collector, copy, window, now, limited } = self;
-        let spares = Spares::default();
-        let mut words = Records::begin(&spares, identity.id);
-        collector.finish_copy(copy, &mut words);
-        let mut closing = window.closing_of_part(&collector, now.ticks(identity.clock));
-        limited.limit(&mut closing);
-        limited.write(&mut words, &identity);
-        closing.write_now(&mut words, &identity, &now);
-        let reported = collector.stats().reported_losses;
-        let words = spares.share(words);
-        Records {
-            provider: identity.id,
-            words,
-            slots: Vec::new(),
-            reported,
-            is_copy: true,
-            is_last: true,
-        }
-    }
-}
-
-/// The buffer of a provider whose events are counted on another thread.
-#[derive(Debug)]
-pub(crate) struct UncountedBuffer {
-    id: u32,
-    collector: Collector,
-}
-
-impl UncountedBuffer {
-    /// Returns the provider's id and the number of its events so far, of which `filter` selects
-    /// those of the session. The provider may continue.
-    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> (u32, u64) {
-        let Self { id, mut collector } = self;
-        let mut words = Vec::new();
-        collector.finish_copy(collector.copy_live(), &mut words);
-        // Counts them.
-        let _selected = filter.select_words(id, &words);
-        (id, filter.events(id).unwrap_or_else(|| collector.stats().events))
-    }
+    /// Whether the number of overwritten reports of losses is final with these records.
+    pub(crate) counts_overwritten: bool,
 }
 
 impl ProviderData {
@@ -162,6 +74,7 @@ impl ProviderData {
             copies: VecDeque::new(),
             check: None,
             completeness: Completeness::default(),
+            streamed: None,
             sessions: BTreeMap::new(),
         }
     }
@@ -181,6 +94,30 @@ impl ProviderData {
     /// Returns the losses of a base that the provider has not reported.
     pub(crate) fn unreported(&self, base: &Base) -> EarlierLosses {
         self.collector.unreported_of(base.losses())
+    }
+
+    /// Notes that the provider of a circular buffer streams: it requests to save the rolling
+    /// buffers from `first` on. `current` is the one into which it records.
+    pub(crate) fn stream_from(&mut self, first: u32, current: u32) {
+        self.layout = self.layout.streaming();
+        self.collector.stream_from(first);
+        self.streamed = Some(Streamed { first, current });
+        if first != 0 {
+            self.collector.count_overwritten_reports(current);
+        }
+    }
+
+    /// Returns how many losses of a base were reported by records that were overwritten before the
+    /// provider streamed.
+    pub(crate) fn overwritten_reports(&self, base: &Base) -> u64 {
+        self.collector.overwritten_reports_of(base.losses())
+    }
+
+    /// Returns how many losses there were before a session joined while the provider recorded, and
+    /// how many of these were reported by overwritten records.
+    pub(crate) fn losses_before(&self, session: SessionNumber) -> Option<(u64, u64)> {
+        let base = self.sessions.get(&session)?.base()?;
+        Some((base.dropped(), self.overwritten_reports(base)))
     }
 
     /// Adds a session while the provider records.
@@ -214,20 +151,21 @@ impl ProviderData {
         &self.identity
     }
 
-    /// Returns the data of the provider that a sink needs. `dropped_before` is the number of
-    /// records that it had dropped before, if it records already; `packets` is the manager's end of
-    /// its packet socket.
+    /// Returns the data of the provider that a sink needs. `base` are its counts so far, if it
+    /// records already; `packets` is the manager's end of its packet socket.
     pub(crate) fn joined<'a>(
         &'a self,
         joined_at: u64,
-        dropped_before: Option<u64>,
+        base: Option<&Base>,
         packets: BorrowedFd<'a>,
     ) -> JoinedProvider<'a> {
         JoinedProvider {
             identity: &self.identity,
             policy: self.policy,
             joined_at,
-            dropped_before,
+            dropped_before: base.map(Base::dropped),
+            overwritten_reports: base.map_or(0, |base| self.overwritten_reports(base)),
+            streams_from: self.streamed.map(|it| it.first),
             reported_before: self.collector.stats().reported_losses,
             layout: self.layout,
             buffer: &self.buffer,
@@ -314,11 +252,22 @@ impl ProviderData {
 
     /// Returns the time before which all its records are passed on. Both times are in its ticks.
     pub(crate) fn complete_until(&mut self, now: u64) -> u64 {
-        let copied = self.collector.last_saved().map_or(0, |last| last.wrapping_add(1));
-        let next = copied.wrapping_sub(self.copies.len() as u32);
+        let next = self.next_unchecked();
         let current = self.collector.wrapped_count();
         let has_records = current == next && self.collector.has_records(current);
         self.completeness.update(now, next, current, has_records)
+    }
+
+    /// Returns the wrapped count of the first rolling buffer of which no copy is checked.
+    fn next_unchecked(&self) -> u32 {
+        let copied = self.collector.last_saved().map_or(0, |last| last.wrapping_add(1));
+        copied.wrapping_sub(self.copies.len() as u32)
+    }
+
+    /// Returns whether the copies of the rolling buffers that were full when it began to stream are
+    /// checked.
+    pub(crate) fn has_checked_older(&self) -> bool {
+        self.streamed.is_some_and(|it| self.next_unchecked() >= it.current)
     }
 
     /// Returns the number of copies that are not checked yet.
@@ -339,146 +288,23 @@ impl ProviderData {
             let mut words = Records::begin(spares, self.identity.id);
             Check { checked: copy.begin(&mut self.collector, &mut words), words }
         });
+        let has_counted = self.collector.has_all_overwritten_reports();
         if copy.check(&mut self.collector, &mut checked, words, &mut out) {
             self.check = Some(Check { checked, words: out });
             return None;
         }
+        let counts_overwritten = !has_counted && self.collector.has_all_overwritten_reports();
         let slots = self.copies.pop_front().map(BufferCopy::into_slots).unwrap_or_default();
         let reported = self.collector.stats().reported_losses;
         let words = spares.share(out);
         let provider = self.identity.id;
         let records =
             Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: false };
-        Some(Collected { provider: id, records, slots })
+        Some(Collected { provider: id, records, slots, counts_overwritten })
     }
 
     /// Returns whether a part of a copy is checked.
     pub(crate) fn has_begun_check(&self) -> bool {
         self.check.is_some()
-    }
-
-    /// Returns the last records, and the end in each session.
-    pub(crate) fn finish(
-        mut self,
-        provider: ProviderId,
-        departure: &Departure,
-        spares: &Spares,
-    ) -> FinalRecords {
-        // Records that are checked belong to the archive in any case.
-        let (mut words, mut begun) = match self.check.take() {
-            Some(Check { checked, words }) => (words, Some(checked)),
-            None => (Records::begin(spares, self.identity.id), None),
-        };
-        let mut slots = Vec::new();
-        let copies = std::mem::take(&mut self.copies);
-        if departure.end.ignores_data() {
-            slots.extend(copies.into_iter().flat_map(BufferCopy::into_slots));
-        } else {
-            let collector = &mut self.collector;
-            for mut copy in copies {
-                let begun = begun.take();
-                let mut checked = begun.unwrap_or_else(|| copy.begin(collector, &mut words));
-                copy.check(collector, &mut checked, usize::MAX, &mut words);
-                slots.extend(copy.into_slots());
-            }
-            match departure.end.may_record() {
-                true => self.collector.finish_copy(self.collector.copy_live(), &mut words),
-                false => self.collector.finish(&mut words),
-            }
-        }
-        let reported = self.collector.stats().reported_losses;
-        let sessions = std::mem::take(&mut self.sessions);
-        let last = |(session, window)| (session, self.last(session, &window, departure));
-        let sessions = sessions.into_iter().map(last).collect();
-        FinalRecords { provider, id: self.identity.id, words, slots, reported, sessions }
-    }
-
-    /// Removes a session while the provider continues. All copies are checked before the call.
-    ///
-    /// If the provider did not reply, the current records of its buffer are appended to `words`.
-    pub(crate) fn leave(
-        &mut self,
-        session: SessionNumber,
-        departure: &Departure,
-        words: &mut Vec<u64>,
-    ) -> Option<LastOfSession> {
-        let window = self.sessions.remove(&session)?;
-        if departure.end != End::TimedOut {
-            return Some(self.last(session, &window, departure));
-        }
-        // The provider's own collector gets these records again for the other sessions.
-        let mut read = self.collector.clone();
-        read.finish_copy(self.collector.copy_live(), words);
-        let collector = std::mem::replace(&mut self.collector, read);
-        let last = self.last(session, &window, departure);
-        self.collector = collector;
-        Some(last)
-    }
-
-    /// Returns the end in one session.
-    fn last(
-        &self,
-        session: SessionNumber,
-        window: &Window,
-        departure: &Departure,
-    ) -> LastOfSession {
-        let now = ClockSample::now();
-        let closing = window.closing_of_part(&self.collector, now.ticks(self.identity.clock));
-        let closing = Some(closing).filter(|_| !departure.end.ignores_data());
-        let dropped = closing.as_ref().map_or(0, |_| window.dropped(&self.collector));
-        let left_after = departure.elapsed.get(&session).copied().unwrap_or_default();
-        let summary =
-            ProviderSummary { dropped, left_after, ..self.summary(window, departure.clone()) };
-        LastOfSession { closed: Closed { closing, identity: self.identity.clone(), now }, summary }
-    }
-
-    /// Copies the rest of the buffer for a session as if the provider ended now. All copies are
-    /// checked before the call.
-    pub(crate) fn extract(&self, session: SessionNumber) -> Option<Extract> {
-        Some(Extract {
-            identity: self.identity.clone(),
-            copy: self.collector.copy_live(),
-            collector: self.collector.clone(),
-            window: self.sessions.get(&session)?.clone(),
-            now: ClockSample::now(),
-            limited: Limited::default(),
-        })
-    }
-
-    /// Returns the buffer for a count on another thread.
-    pub(crate) fn uncounted(&self) -> UncountedBuffer {
-        UncountedBuffer { id: self.identity.id, collector: self.collector.clone() }
-    }
-
-    fn summary(&self, window: &Window, departure: Departure) -> ProviderSummary {
-        let counts = self.counts();
-        let rejected = Rejection::ALL.into_iter().zip(window.rejected(&self.collector));
-        ProviderSummary {
-            id: self.identity.id,
-            pid: self.identity.pid,
-            uid: self.identity.uid,
-            name: self.identity.name.clone(),
-            records: counts.records,
-            events: counts.events,
-            others: counts.others,
-            bytes: 0,
-            dropped: 0,
-            omitted: notes::omissions(window.omitted(&self.collector)).collect(),
-            rejected: rejected.filter(|(_, number)| *number != 0).collect(),
-            categories: counts.categories,
-            known_categories: self.known_categories.clone(),
-            open_scopes: counts.open_scopes,
-            overwritten: self.collector.stats().overwritten,
-            joined_after: window.joined_after,
-            left_after: Duration::ZERO,
-            answered_start: departure.answered_start,
-            answered_stop: departure.answered_stop,
-            buffer_size: self.layout.total_size() as u64,
-            wrapped_count: self.collector.wrapped_count(),
-            dropped_by_reason: window.dropped_by_reason(&self.collector),
-            durable_used: self.collector.durable_end().min(self.layout.durable_size() as u64),
-            durable_size: self.layout.durable_size() as u64,
-            end: departure.end,
-        }
     }
 }

@@ -8,6 +8,7 @@ use crate::fixture::{
 };
 use crate::machine::End;
 use crate::waker::Waker;
+use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::LossReason;
 
@@ -239,8 +240,7 @@ fn an_extract_has_the_uncollected_records_and_changes_nothing() {
     assert!(collection.extract(1, 2).is_none(), "another session");
     let extract = collection.extract(1, 1).unwrap();
     assert_eq!(collection.provider(1).unwrap().events(), 0);
-    let records = extract.into_records();
-    assert!(records.words().contains(&100) && records.is_last());
+    assert!(extract.into_words(&mut []).contains(&100));
     collection.finish(1, DEPARTURE);
     assert_eq!(take_final(&mut collection).sessions[0].1.summary.events, 1);
 }
@@ -370,4 +370,76 @@ fn records_are_complete_until_a_rolling_buffer_that_is_passed_on() {
     collection.copy(1, request(2), Vec::new());
     collection.sanitize_one().unwrap();
     assert_eq!(until(&mut collection, 9_007), 9_007);
+}
+
+/// The circular buffer has overwritten four rolling buffers before the second session joins.
+#[test]
+fn a_session_that_joins_a_stream_has_no_earlier_overwritten_buffers() {
+    let layout = layout(BufferingMode::Circular);
+    let (mut data, buffer) = provider(layout);
+    write_event(&buffer, &layout, 4, 101);
+    data.stream_from(4, 5);
+    assert_eq!((data.layout().mode(), data.last_saved()), (BufferingMode::Streaming, Some(3)));
+    let base = data.base();
+    data.open_late(2, base, 90, Duration::ZERO);
+    let now = ClockSample::now();
+    let mut overwritten = |session| data.cut(session, &now).unwrap().0.overwritten;
+    assert_eq!([overwritten(1), overwritten(1), overwritten(2)], [4, 0, 0]);
+    data.copy(request(4), Vec::new());
+    let last = data.finish(1, &DEPARTURE, &Spares::default());
+    let ends = last.sessions.iter().map(|(_, last)| {
+        (last.closed.closing.as_ref().unwrap().overwritten, last.summary.overwritten)
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [(0, 4), (0, 0)], "the first part has reported them");
+    assert!(last.words.contains(&101));
+}
+
+/// The reports of 5 losses were overwritten, and nobody gets them.
+#[test]
+fn losses_whose_reports_are_overwritten_are_those_of_the_earlier_session() {
+    let layout = layout(BufferingMode::Circular);
+    let (mut data, buffer) = provider(layout);
+    write_event(&buffer, &layout, 4, 101);
+    write_reported_losses(&buffer, &layout, 5);
+    data.stream_from(4, 5);
+    data.copy(request(4), Vec::new());
+    let _collected = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
+    let base = data.base();
+    assert_eq!(
+        (base.dropped(), data.overwritten_reports(&base), data.unreported(&base).total()),
+        (5, 5, 0)
+    );
+    data.open_late(2, base, 90, Duration::ZERO);
+    write_event(&buffer, &layout, 5, 102);
+    let last = data.finish(1, &DEPARTURE, &Spares::default());
+    let unreported = last.sessions.iter().map(|(_, last)| {
+        let closing = last.closed.closing.as_ref().unwrap();
+        let numbers = closing.unreported.iter().map(|lost| lost.number);
+        (closing.dropped, closing.reported, numbers.sum::<u64>())
+    });
+    assert_eq!(unreported.collect::<Vec<_>>(), [(5, 0, 5), (0, 0, 0)]);
+}
+
+/// A hostile provider could have each later copy compare all entries of its loss table.
+#[test]
+fn overwritten_reports_are_counted_until_the_copy_of_the_current_rolling_buffer_is_checked() {
+    let layout = layout(BufferingMode::Circular);
+    let (mut data, buffer) = provider(layout);
+    write_event(&buffer, &layout, 5, 101);
+    write_reported_losses(&buffer, &layout, 5);
+    data.stream_from(4, 5);
+    let check = |data: &mut ProviderData, wrapped_count, reported| {
+        data.copy(request(wrapped_count), Vec::new());
+        write_reported_losses(&buffer, &layout, reported);
+        let collected = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
+        if wrapped_count == 4 {
+            let base = data.base();
+            data.open_late(2, base, 90, Duration::ZERO);
+        }
+        (collected.counts_overwritten, data.losses_before(2).unwrap())
+    };
+    assert_eq!(check(&mut data, 4, 5), (false, (5, 5)));
+    write_reported_losses(&buffer, &layout, 3);
+    assert_eq!(check(&mut data, 5, 9), (true, (5, 3)), "the loss table at the time of the copy");
+    assert_eq!(check(&mut data, 6, 1), (false, (5, 3)), "a provider that takes reports back");
 }

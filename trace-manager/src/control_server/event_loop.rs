@@ -1,23 +1,30 @@
 //! The control thread.
 
+mod connections;
 mod queries;
+mod recent;
 mod restore;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
+use log::Level;
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
 use rustix::process::{getegid, geteuid};
 use trace_protocol::control::{ControlError, GeneralError, Reply, Summary, ToController, EVENT};
-use trace_protocol::socket::{Listener, PeerCredentials, Socket};
+use trace_protocol::socket::{Listener, PeerCredentials};
 
+use self::recent::{RecentReplies, Subject};
 use super::caller::Caller;
-use super::client::{Client, Ended};
+use super::client::Client;
+use super::client_log::ClientLog;
 use super::event_queue::EventQueue;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
@@ -39,17 +46,8 @@ use crate::waker::Waker;
 /// Bytes of one connection that are read in one turn.
 const SCRATCH: usize = 64 << 10;
 
-/// Connections that are accepted in one turn.
-const ACCEPTS_PER_TURN: usize = 16;
-
 /// Messages of other threads that are handled in one turn.
 const MESSAGES_PER_TURN: usize = 256;
-
-/// The pause of accepting connections after the file descriptors ran out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The time in which a controller reads why its connection is closed.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
@@ -75,6 +73,7 @@ pub(super) struct ControlLoop {
     scratch: Vec<u8>,
     /// Whether a thread counts the events of sessions.
     is_counting: bool,
+    recent: RecentReplies,
 }
 
 impl ControlLoop {
@@ -98,6 +97,7 @@ impl ControlLoop {
             kept: sessions.map(KeptFolder::new),
             companions,
             commands: AllCommands::default(),
+            client_log: ClientLog::default(),
             outputs: Outputs::default(),
             messages: sender,
             waker,
@@ -117,6 +117,7 @@ impl ControlLoop {
             accept_resumes_at: None,
             scratch: vec![0; SCRATCH],
             is_counting: false,
+            recent: RecentReplies::default(),
         })
     }
 
@@ -157,6 +158,7 @@ impl ControlLoop {
                 self.resume_accepting();
             }
             self.disconnect_closing();
+            self.shared.client_log.report_omitted(Instant::now());
         }
         // The last replies; nobody waits for those that do not fit.
         for client in self.clients.values_mut() {
@@ -185,7 +187,9 @@ impl ControlLoop {
             return 0;
         }
         let closers = foreign::retry(self.closers.values());
-        let shortest = [deadline, accept, closing, closers].into_iter().flatten().min();
+        let omitted = self.shared.client_log.report_at();
+        let omitted = omitted.map(|at| at.saturating_duration_since(Instant::now()));
+        let shortest = [deadline, accept, closing, closers, omitted].into_iter().flatten().min();
         milliseconds(shortest)
     }
 
@@ -206,89 +210,23 @@ impl ControlLoop {
         }
     }
 
-    fn accept(&mut self) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            match self.listener.accept() {
-                Ok(socket) => drop(self.connect(socket)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(_) => return self.pause_accepting(),
-            }
-        }
-    }
-
-    /// Stops accepting for a while. Without a free file descriptor, epoll would report the listener
-    /// again and again.
-    fn pause_accepting(&mut self) {
-        let _ = epoll::delete(&self.epoll, &self.listener);
-        self.accept_resumes_at = Some(Instant::now() + ACCEPT_PAUSE);
-    }
-
-    fn resume_accepting(&mut self) {
-        let data = EventData::new_u64(LISTENER);
-        let added = epoll::add(&self.epoll, &self.listener, data, EventFlags::IN);
-        self.accept_resumes_at = added.err().map(|_| Instant::now() + ACCEPT_PAUSE);
-    }
-
-    /// Adds a connection. One that cannot be watched is closed.
-    fn connect(&mut self, socket: Socket) -> Option<ClientId> {
-        let closers = &mut self.closers;
-        // A user without connections needs none, unless descriptors wait.
-        closers.retain(|_, closer| closer.is_used());
-        let client = Client::new(socket, |uid| closers.entry(uid).or_default().clone()).ok()?;
-        let id = self.next_client;
-        epoll::add(&self.epoll, client.as_fd(), EventData::new_u64(id), EventFlags::IN).ok()?;
-        self.next_client += 1;
-        let (peer, is_member) = (client.peer, client.is_member(self.listener.path()));
-        self.clients.insert(id, client);
-        let all_users = peer.uid == 0 || is_member;
-        self.dispatch(Input::Connected(id, Caller { peer, all_users }));
-        Some(id)
-    }
-
-    fn receive(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        if client.closes_at.is_some() {
-            // Only the end of the connection is reported for it.
-            return self.disconnect(id);
-        }
-        match client.receive(&mut self.scratch) {
-            Ok(requests) => {
-                for (message, descriptor) in requests {
-                    self.dispatch(Input::Request(id, Box::new(message), descriptor));
-                }
-            }
-            Err(Ended::Closed) => self.disconnect(id),
-            Err(Ended::Violation(reason)) => {
-                log::warn!("the controller {} is disconnected: {reason}", client.peer.pid);
-                let reply = Reply::Closing(reason.to_owned());
-                self.send(id, &ToController { id: EVENT, reply });
-                self.disconnect(id);
-            }
-        }
-    }
-
-    /// Ends a connection.
-    fn disconnect(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.remove(&id) {
-            // Another handle of the socket is closed later.
-            let _ = epoll::delete(&self.epoll, client.as_fd());
-            drop(client);
-            self.dispatch(Input::Disconnected(id));
-        }
-    }
-
     fn take_messages(&mut self) {
         self.shared.waker.clear();
         for _ in 0..MESSAGES_PER_TURN {
             let Ok(message) = self.messages.try_recv() else { return };
             match message {
                 Message::Opened(id, running) => {
-                    log::info!("session {} writes {}", running.handle.number(), running.output);
+                    let Running { handle, output, owner, .. } = &*running;
+                    self.shared.log(
+                        Level::Info,
+                        *owner,
+                        format_args!("session {} writes {output}", handle.number()),
+                    );
                     self.sessions.insert(id, *running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
                 Message::Session(id, event) => {
+                    self.recent.forget(id);
                     if let SessionEvent::Ended(summary) = &event {
                         self.session_ended(id, summary);
                     }
@@ -299,17 +237,15 @@ impl ControlLoop {
                 }
                 Message::Following(ticket, reply) => self.reply(ticket, *reply),
                 Message::KnownCategories(user, reply) => {
+                    let subject = Subject::KnownCategories(user);
+                    self.recent.keep(subject, Instant::now(), &reply);
                     self.dispatch(Input::KnownCategories(user, reply));
                 }
                 Message::Counted(ticket, query, counts) => {
                     self.counted(counts);
                     self.reply_counted(ticket, query);
                 }
-                Message::Connect(socket) => {
-                    if let Some(id) = self.connect(socket) {
-                        self.dispatch(Input::IsOwn(id));
-                    }
-                }
+                Message::Connect(socket) => self.connect(socket, true),
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
@@ -319,11 +255,19 @@ impl ControlLoop {
     }
 
     fn session_ended(&mut self, id: SessionId, summary: &Summary) {
-        let Some(Running { handle, output, .. }) = self.sessions.remove(&id) else { return };
+        let Some(Running { handle, output, owner, .. }) = self.sessions.remove(&id) else {
+            return;
+        };
         let (number, bytes) = (handle.number(), summary.bytes);
+        let log = |level, message| self.shared.log(level, owner, message);
         match &summary.failure {
-            None => log::info!("session {number} has ended: {bytes} bytes in {output}"),
-            Some(failure) => log::error!("session {number} has failed: {}", failure.reason),
+            None => log(
+                Level::Info,
+                format_args!("session {number} has ended: {bytes} bytes in {output}"),
+            ),
+            Some(failure) => {
+                log(Level::Error, format_args!("session {number} has failed: {}", failure.reason))
+            }
         }
     }
 
@@ -357,11 +301,15 @@ impl ControlLoop {
                         .start_again(disposition, categories.clone(), companions)
                         .map(|()| categories)
                 });
+                self.recent.forget(id);
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }
             Output::Stop(id) => self.sessions.get(&id).into_iter().for_each(Running::stop),
             Output::Discard(id) => self.sessions.get(&id).into_iter().for_each(Running::discard),
-            Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),
+            Output::Flush(id) => {
+                handle(id).into_iter().for_each(|it| it.flush());
+                self.recent.forget(id);
+            }
             Output::Snapshot(id, ticket, job) => match handle(id) {
                 Some(handle) => snapshot::spawn(&self.shared, Arc::clone(handle), ticket, job),
                 None => {
@@ -379,6 +327,7 @@ impl ControlLoop {
                 let set = session
                     .and_then(|session| session.set_categories(categories.clone(), companions));
                 let result = set.map(|()| categories);
+                self.recent.forget(id);
                 self.dispatch(Input::CategoriesSet(id, ticket, result));
             }
             Output::Query(ticket, query) => self.query(ticket, query),
@@ -388,69 +337,6 @@ impl ControlLoop {
 
     fn reply(&mut self, ticket: Ticket, reply: Reply) {
         self.send(ticket.client, &ToController { id: ticket.id, reply });
-    }
-
-    /// Sends a message. A controller that does not read is disconnected.
-    fn send(&mut self, id: ClientId, message: &ToController) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        let (uid, unread) = (client.peer.uid, client.queue(message));
-        if unread > self.limits.unread {
-            return self.disconnect_unread(id);
-        }
-        self.flush(id);
-        self.limit_unread(uid);
-    }
-
-    /// Disconnects the controller that has read the least if too many bytes wait for those of its
-    /// user.
-    fn limit_unread(&mut self, uid: u32) {
-        let of_user = self.clients.iter().filter(|(_, client)| client.peer.uid == uid);
-        let unread = of_user.map(|(id, client)| (client.unsent_bytes(), *id));
-        let (sum, most) = unread.fold((0, (0, 0)), |(sum, most), it| (sum + it.0, most.max(it)));
-        if sum > self.limits.unread_of_user {
-            self.disconnect_unread(most.1);
-        }
-    }
-
-    fn disconnect_unread(&mut self, id: ClientId) {
-        let pid = self.clients.get(&id).map_or(0, |client| client.peer.pid);
-        log::warn!("the controller {pid} is disconnected: it does not read");
-        self.disconnect(id);
-    }
-
-    fn flush(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        let flushed = client.flush();
-        let writable = match flushed {
-            Ok(true) if client.closes_at.is_some() => return self.disconnect(id),
-            Ok(true) => EventFlags::empty(),
-            Ok(false) => EventFlags::OUT,
-            Err(_) => return self.disconnect(id),
-        };
-        let readable = match client.closes_at {
-            None => EventFlags::IN,
-            Some(_) => EventFlags::empty(),
-        };
-        let data = EventData::new_u64(id);
-        // Fails only if the socket is not watched, and it is.
-        let _ = epoll::modify(&self.epoll, client.as_fd(), data, readable | writable);
-    }
-
-    /// Closes a connection after its messages are sent. Its requests are not read any more.
-    fn close(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.close(Instant::now() + CLOSE_TIMEOUT);
-            self.flush(id);
-        }
-    }
-
-    /// Ends the connections of controllers that did not read the last messages in time.
-    fn disconnect_closing(&mut self) {
-        let now = Instant::now();
-        let is_over = |client: &Client| client.closes_at.is_some_and(|at| at <= now);
-        let clients = self.clients.iter().filter(|(_, client)| is_over(client));
-        let over: Vec<ClientId> = clients.map(|(id, _)| *id).collect();
-        over.into_iter().for_each(|id| self.disconnect(id));
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{open, statat, AtFlags, Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{retry_on_intr, Errno};
 use rustix::process::geteuid;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::control::{KeptItem, KeptSession, Output, TraceConfig};
@@ -129,6 +129,24 @@ impl KeptFile {
     pub(super) fn remove(&self) {
         // It may be removed already.
         let _ = fs::remove_file(&self.0);
+    }
+
+    /// Removes the file: the session does not go on because of an error. If the error may be over
+    /// at the next start of the daemon, the file stays.
+    pub(super) fn remove_after(&self, error: &io::Error) {
+        let passing = [
+            Errno::IO,
+            Errno::STALE,
+            Errno::NOTCONN,
+            Errno::TIMEDOUT,
+            Errno::INTR,
+            Errno::NOMEM,
+            Errno::MFILE,
+            Errno::NFILE,
+        ];
+        if !Errno::from_io_error(error).is_some_and(|error| passing.contains(&error)) {
+            self.remove();
+        }
     }
 
     fn read(&self) -> io::Result<Vec<KeptItem>> {
@@ -264,7 +282,7 @@ pub(super) fn keep(
     let mut interrupted_at = None;
     if let Some((file, earlier)) = earlier {
         interrupted_at = Some(file.interrupted_at(&earlier));
-        session.part = next_part(directory, &config.output, earlier.part);
+        session.part = next_part(directory, &config.output, earlier.part)?;
         config.output = name_of_part(&config.output, session.part);
     }
     let file = folder.write(session)?;
@@ -297,14 +315,39 @@ fn open_file(path: &Path, access: OFlags) -> io::Result<File> {
 }
 
 /// Returns the number of the next part for which there is no file.
-fn next_part(directory: &OwnedFd, output: &Output, last: u64) -> u64 {
-    let is_free = |part: &u64| match name_of_part(output, *part) {
-        Output::Descriptor => true,
+fn next_part(directory: &OwnedFd, output: &Output, last: u64) -> io::Result<u64> {
+    let is_free = |part: u64| match name_of_part(output, part) {
+        Output::Descriptor => Ok(true),
         Output::Beneath(name) => {
-            statat(directory.as_fd(), name.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_err()
+            match statat(directory.as_fd(), name.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) => Ok(false),
+                Err(Errno::NOENT) => Ok(true),
+                Err(error) => Err(io::Error::from(error)),
+            }
         }
     };
-    (last.saturating_add(1)..).find(is_free).unwrap_or(u64::MAX)
+    first_free(last, is_free)
+}
+
+/// Returns a free number that follows `last` or one that is taken. The file system of a user may
+/// have any file, so that not all numbers are tried, but at most 128.
+fn first_free(last: u64, is_free: impl Fn(u64) -> io::Result<bool>) -> io::Result<u64> {
+    let (mut taken, mut step) = (last, 1u64);
+    let mut free = loop {
+        let part = taken.checked_add(step).ok_or_else(|| other("no name of a part is free"))?;
+        if is_free(part)? {
+            break part;
+        }
+        (taken, step) = (part, step.saturating_mul(2));
+    };
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        match is_free(middle)? {
+            true => free = middle,
+            false => taken = middle,
+        }
+    }
+    Ok(free)
 }
 
 /// Returns the output of a part: `a/web.2.fxt` of `a/web.fxt`.

@@ -29,9 +29,13 @@ pub struct ControlLimits {
     pub requests: u32,
     /// Snapshots on request of a user in a minute; default 60.
     pub snapshots: u32,
-    /// Changes of the categories of a user's sessions, and starts of stopped ones, in a minute;
-    /// default 60.
+    /// Changes of the categories of a user's sessions, starts of stopped ones, and starts of live
+    /// streams, in a minute; default 60.
     pub category_changes: u32,
+    /// First starts of a user's sessions in a minute; default 1200.
+    pub starts: u32,
+    /// Flushes of a user's sessions in a second; default 100.
+    pub flushes: u32,
     /// Snapshots on request of a user at a time; default 4.
     pub running_snapshots: usize,
     /// Live streams of a user at a time; default 32.
@@ -64,6 +68,8 @@ impl Default for ControlLimits {
             requests: 1000,
             snapshots: 60,
             category_changes: 60,
+            starts: 1200,
+            flushes: 100,
             running_snapshots: 4,
             streams: 32,
             scratch: 1 << 30,

@@ -88,6 +88,8 @@ pub(super) struct ControlMachine {
     requests: Rates,
     snapshots: Rates,
     category_changes: Rates,
+    starts: Rates,
+    flushes: Rates,
     /// The number of snapshots of each user that are not written yet.
     running_snapshots: BTreeMap<u32, usize>,
     /// The live streams of each user, until they end.
@@ -118,6 +120,8 @@ impl ControlMachine {
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
             category_changes: Rates::new(limits.category_changes, Duration::from_secs(60)),
+            starts: Rates::new(limits.starts, Duration::from_secs(60)),
+            flushes: Rates::new(limits.flushes, Duration::from_secs(1)),
             running_snapshots: BTreeMap::new(),
             streams: BTreeMap::new(),
             category_queries: BTreeMap::new(),
@@ -141,6 +145,12 @@ impl ControlMachine {
         self.is_recorder = true;
         self.last_session = SERVED;
         self.sessions.insert(SERVED, ControlledSession::served(owner, config, queue, no_pause));
+    }
+
+    /// Returns whether there are no sessions.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
@@ -186,7 +196,12 @@ impl ControlMachine {
         let uid = caller.peer.uid;
         // A recorder is for its user only.
         caller.all_users &= !self.is_recorder || uid == 0;
-        let open = self.clients.values().filter(|it| it.peer.uid == uid).count();
+        if self.own.contains(&client) {
+            self.clients.insert(client, caller);
+            return;
+        }
+        let counts = |(id, it): &(&ClientId, &Caller)| it.peer.uid == uid && !self.own.contains(id);
+        let open = self.clients.iter().filter(counts).count();
         let of_user = open + self.closing_of(uid);
         self.clients.insert(client, caller);
         if of_user >= self.limits.clients {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use log::Level;
 use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
 use super::caller::Caller;
 use super::companion::{self, Companion};
-use super::kept::{keep, KeptFile, NextPart};
+use super::kept::{keep, open_directory, KeptFile, NextPart};
 use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
@@ -54,7 +55,8 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 }
 
 fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
-    let queue = Arc::clone(&request.queue);
+    let (queue, uid) = (Arc::clone(&request.queue), request.caller.peer.uid);
+    let owner = (!request.is_own).then_some(uid);
     let commands = match shared.commands.start(&request.config) {
         Ok(commands) => commands,
         Err(error) => {
@@ -68,7 +70,11 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
         match open_with_companion(&shared, request) {
             Ok(opened) => opened,
             Err(error) if is_restored => {
-                log::error!("the session {name} does not go on: {error}");
+                shared.log(
+                    Level::Error,
+                    owner,
+                    format_args!("the session {name} does not go on: {error}"),
+                );
                 return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
             }
             Err(error) => {
@@ -78,6 +84,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let Running { guard_failure, .. } = running;
     let (handle, output, kept) =
         (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
+    let running = Running { owner, ..running };
     shared.send(Message::Opened(id, Box::new(running)));
     while let Some(notice) = next_notice(&handle) {
         if let Some(message) = Message::announcing(id, &queue, &notice) {
@@ -89,12 +96,23 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                  {reason}",
                 handle.number()
             ),
-            Notice::Refused(Refusal { name, pid, reason }) => {
-                log::warn!("session {} does not record {name} ({pid}): {reason}", handle.number())
-            }
-            Notice::Restart { name, pid } => log::warn!(
-                "session {}: the recording of {name} ({pid}) was interrupted by another session",
-                handle.number()
+            // Programs cause these, so that they are limited in all sessions.
+            Notice::Refused(Refusal { name, pid, reason }) => shared.log(
+                Level::Warn,
+                Some(uid),
+                format_args!(
+                    "session {} does not record {name} ({pid}): {reason}",
+                    handle.number()
+                ),
+            ),
+            Notice::Restart { name, pid } => shared.log(
+                Level::Warn,
+                Some(uid),
+                format_args!(
+                    "session {}: the recording of {name} ({pid}) was interrupted by another \
+                     session",
+                    handle.number()
+                ),
             ),
             Notice::Stopped => {
                 kept.iter().for_each(KeptFile::note_pause);
@@ -112,7 +130,11 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     }
     if queue.dropped() != 0 {
         let (number, dropped) = (handle.number(), queue.dropped());
-        log::warn!("session {number}: {dropped} alerts and snapshots were not announced");
+        shared.log(
+            Level::Warn,
+            owner,
+            format_args!("session {number}: {dropped} alerts and snapshots were not announced"),
+        );
     }
     let mut summary = Box::new(end(&handle, output, transfer));
     if let Some(reason) = guard_failure {
@@ -183,10 +205,16 @@ fn open(
         return Err(ControlError::general(GeneralError::Unsupported, reason));
     }
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
-    let descriptor = descriptor.into_owned().map_err(failed)?;
     let before = earlier.as_ref().map(|(file, _)| file.clone());
+    let descriptor = match (descriptor, &earlier) {
+        (Some(descriptor), _) => descriptor.into_owned(),
+        (None, Some((_, session))) => open_directory(session),
+        (None, None) => Err(other("the output is missing")),
+    };
+    let remove = |error: &io::Error| before.iter().for_each(|file| file.remove_after(error));
+    let descriptor = descriptor.inspect_err(remove).map_err(failed)?;
     let part = keep(shared.kept.as_ref(), &mut config, &descriptor, caller, earlier);
-    let part = part.inspect_err(|_| before.iter().for_each(KeptFile::remove)).map_err(failed)?;
+    let part = part.inspect_err(remove).map_err(failed)?;
     let kept = part.file.clone();
     let opened = open_part(shared, &config, companion, (descriptor, caller), part);
     opened.inspect_err(|_| kept.iter().for_each(KeptFile::remove))

@@ -21,6 +21,8 @@ pub(super) struct Running {
     pub(super) handle: Arc<SessionHandle>,
     /// Its output, for people.
     pub(super) output: String,
+    /// The user whose limit of messages in the log it has; `None` for those of the daemon itself.
+    pub(super) owner: Option<u32>,
     /// Why it has no guard, if it should have one.
     pub(super) guard_failure: Option<&'static str>,
     /// Its events when they were counted the last time, and that time.
@@ -40,8 +42,16 @@ pub(super) struct Served {
 
 impl Running {
     pub(super) fn new(handle: Arc<SessionHandle>, output: String) -> Self {
-        let (counted, kept, fixed_categories) = Default::default();
-        Self { handle, output, guard_failure: None, counted, kept, fixed_categories, served: None }
+        Self {
+            handle,
+            output,
+            owner: None,
+            guard_failure: None,
+            counted: None,
+            kept: None,
+            fixed_categories: None,
+            served: None,
+        }
     }
 
     /// Notes that its duration begins, for a start after a kill of the daemon.

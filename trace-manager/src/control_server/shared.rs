@@ -1,15 +1,18 @@
 //! What the threads of the control server share.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use log::Level;
 use trace_protocol::control::{ControlError, Reply};
 use trace_protocol::socket::Socket;
 
+use super::client_log::ClientLog;
 use super::companion::StartCompanion;
 use super::convert;
-use super::event_queue::EventQueue;
+use super::event_queue::{EventQueue, Kind};
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{Query, SessionEvent, SessionId, Ticket};
@@ -48,7 +51,7 @@ impl Message {
     /// wait until somebody watches.
     pub(super) fn announcing(id: SessionId, queue: &EventQueue, notice: &Notice) -> Option<Self> {
         let event = match notice {
-            Notice::Alert { name, .. } if queue.keep(name) => return None,
+            Notice::Alert { name, is_heeded, .. } if queue.keep(name, *is_heeded) => return None,
             Notice::Alert { name, .. } => SessionEvent::Alert(name.clone()),
             Notice::Snapshot { path, causes, result } if queue.is_watched() => {
                 let info = convert::snapshot_info(path, causes, result.as_ref());
@@ -56,8 +59,12 @@ impl Message {
             }
             _ => return None,
         };
-        let is_alert = matches!(event, SessionEvent::Alert(_));
-        queue.push(is_alert).then_some(Self::Session(id, event))
+        let kind = match notice {
+            Notice::Alert { is_heeded: true, .. } => Kind::Alert,
+            Notice::Alert { .. } => Kind::UnheededAlert,
+            _ => Kind::Snapshot,
+        };
+        queue.push(kind).then_some(Self::Session(id, event))
     }
 }
 
@@ -70,6 +77,8 @@ pub(super) struct Shared {
     pub(super) kept: Option<KeptFolder>,
     pub(super) companions: Option<Box<dyn StartCompanion>>,
     pub(super) commands: AllCommands,
+    /// Messages that controllers cause.
+    pub(super) client_log: ClientLog,
     /// The files that sessions write.
     pub(super) outputs: Outputs,
     pub(super) messages: Sender<Message>,
@@ -77,6 +86,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Logs a message that a controller or a program causes; see [`ClientLog::log`].
+    pub(super) fn log(&self, level: Level, owner: Option<u32>, message: fmt::Arguments<'_>) {
+        if self.client_log.log(level, owner, message) {
+            // The control thread reports later that some are left out.
+            self.waker.wake();
+        }
+    }
+
     /// Sends a message to the control thread.
     pub(super) fn send(&self, message: Message) {
         // Fails if the control thread has ended.

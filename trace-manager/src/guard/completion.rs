@@ -154,17 +154,34 @@ impl<'a> Completion<'a> {
         remaining.begin(self.rate, &mut self.words);
         self.flush(id)?;
         while remaining.next_copy(&mut self.words) {
-            self.flush(id)?;
+            self.flush_limited(&mut remaining)?;
         }
-        remaining.finish(&mut self.words);
+        remaining.last_records(&mut self.words);
+        self.flush_limited(&mut remaining)?;
+        remaining.close(&mut self.words);
         self.flush(id)
+    }
+
+    /// Writes the selected records of a provider, up to the session's own limit.
+    fn flush_limited(&mut self, remaining: &mut RemainingRecords) -> io::Result<()> {
+        self.select(remaining.selection().0);
+        remaining.limit(&mut self.words);
+        self.write()
     }
 
     /// Writes the selected records of a provider.
     fn flush(&mut self, provider: u32) -> io::Result<()> {
+        self.select(provider);
+        self.write()
+    }
+
+    fn select(&mut self, provider: u32) {
         if let Some(selected) = self.filter.select_words(provider, &self.words) {
             self.words = selected;
         }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
         let bytes = as_bytes(&self.words);
         self.file.write_all_at(bytes, self.length)?;
         self.length += bytes.len() as u64;

@@ -10,6 +10,8 @@ use trace_protocol::message::ClockSource;
 use super::state::GuardedProvider;
 use crate::ledger::messages::Provider;
 use crate::ledger::numbers::provider;
+use crate::limited::{Limited, Progress};
+use crate::retention::RestLimit;
 
 /// The records of one provider that must be appended to the archive.
 pub(super) struct RemainingRecords {
@@ -23,6 +25,12 @@ pub(super) struct RemainingRecords {
     reported: u64,
     /// The losses that earlier parts of the archive report.
     reported_before: u64,
+    /// Losses from before the session whose reports were overwritten.
+    overwritten_reports: u64,
+    /// The effect of the session's own limit on archived records.
+    limited: Limited,
+    /// The limit of a oneshot session, for records that are not archived.
+    rest: Option<RestLimit>,
     /// Copies, at most, that were in the manager's own memory and are not archived.
     pub(super) missing: u64,
     /// Whether the provider has left its buffer.
@@ -43,19 +51,29 @@ impl RemainingRecords {
         let opens = !guarded.is_open(written);
         let GuardedProvider { provider, buffer, ledger, has_left, .. } = guarded;
         let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
+        let streams_from = ledger.get(provider::STREAMS_FROM).checked_sub(1);
+        let streams_from = streams_from.and_then(|first| u32::try_from(first).ok());
+        streams_from.into_iter().for_each(|first| collector.stream_from(first));
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
         collector.resume(slots.iter().filter_map(SlotReader::wrapped_count).max());
         let mut copies = slots;
         copies.retain(|slot| !slot.is_archived(*written.end()));
         copies.sort_by_key(SlotReader::wrapped_count);
-        let (reported, unshared) = match ledger.get(provider::COPY) <= *written.end() {
-            true => (provider::COPY_REPORTED, provider::COPY_UNSHARED_WRITTEN),
-            false => (provider::REPORTED, provider::UNSHARED_WRITTEN),
+        let (reported, unshared, limited) = match ledger.get(provider::COPY) <= *written.end() {
+            true => {
+                (provider::COPY_REPORTED, provider::COPY_UNSHARED_WRITTEN, provider::COPY_LIMITED)
+            }
+            false => (provider::REPORTED, provider::UNSHARED_WRITTEN, provider::LIMITED),
         };
+        let progress = Progress::read(|at| ledger.get(at), limited);
+        let first_words = ledger.get(provider::FIRST_WORDS);
+        // The collector counts the reports of the others only.
+        let rest = (first_words != 0).then(|| RestLimit::resume(&progress, first_words));
         let reported = ledger.get(reported);
         let missing = ledger.get(provider::UNSHARED).saturating_sub(ledger.get(unshared));
         let reported_before = ledger.get(provider::REPORTED_BEFORE);
+        let overwritten_reports = ledger.get(provider::OVERWRITTEN_REPORTS);
         let is_finished = has_left || ledger.get(provider::STOPPED) != 0;
         Some(Self {
             provider,
@@ -64,6 +82,9 @@ impl RemainingRecords {
             opens,
             reported,
             reported_before,
+            overwritten_reports,
+            limited: progress.limited(),
+            rest,
             missing,
             has_left,
             is_finished,
@@ -100,16 +121,37 @@ impl RemainingRecords {
             return false;
         }
         let copy = self.copies.remove(0);
+        self.begin_limited(words);
         self.collector.sanitize_slot(&copy, words);
         true
     }
 
-    /// Appends the rest of the buffer, and the closing records.
-    pub(super) fn finish(mut self, words: &mut Vec<u64>) {
+    /// Appends the rest of the buffer.
+    pub(super) fn last_records(&mut self, words: &mut Vec<u64>) {
+        self.begin_limited(words);
         match self.has_left {
             true => self.collector.finish(words),
             false => self.collector.finish_copy(self.collector.copy_live(), words),
         }
+    }
+
+    fn begin_limited(&self, words: &mut Vec<u64>) {
+        if self.rest.is_some() {
+            archive::section(words, self.provider.identity.id);
+        }
+    }
+
+    /// Leaves out the records that are beyond the session's own limit.
+    pub(super) fn limit(&mut self, words: &mut Vec<u64>) {
+        let Some(rest) = &mut self.rest else { return };
+        if let Some(kept) = rest.take(words, self.collector.stats().reported_losses) {
+            *words = kept;
+        }
+        self.limited = rest.limited();
+    }
+
+    /// Appends the closing records.
+    pub(super) fn close(self, words: &mut Vec<u64>) {
         let (now, provider) = (ClockSample::now(), &self.provider.identity);
         let to = now.ticks(provider.clock);
         let mut closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
@@ -119,10 +161,15 @@ impl RemainingRecords {
                 closing.unreported.iter().filter(|it| is_earlier(it)).map(|it| it.number).sum();
             closing.dropped = closing.dropped.saturating_sub(before);
             // Events report losses from before it joined, too: at most all others of them.
-            closing.reported = closing.reported.saturating_sub(before.saturating_sub(never));
+            let reported = before.saturating_sub(never).saturating_sub(self.overwritten_reports);
+            closing.reported = closing.reported.saturating_sub(reported);
+            // It joined a streaming provider: rolling buffers were overwritten before.
+            closing.overwritten = 0;
             closing.unreported.retain(|lost| !is_earlier(lost));
         }
         closing.leave_out(self.reported_before);
+        self.limited.limit(&mut closing);
+        self.limited.write(words, provider);
         for (omission, number) in [
             (Omission::Unfinished, u64::from(!self.is_finished)),
             (Omission::Buffers, self.missing),

@@ -5,6 +5,7 @@ mod departures;
 mod losses;
 mod names;
 mod parts;
+mod streams;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -69,6 +70,8 @@ impl Manager {
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
             dropped_before,
+            overwritten_reports: 0,
+            streams_from: None,
             reported_before: 0,
             layout,
             buffer: &buffer,

@@ -21,6 +21,7 @@ use super::messages::{ArchiveNames, Message, Provider};
 use super::numbers::{provider, session, LedgerUpdate};
 use super::Guard;
 use crate::buffers::SharedBuffer;
+use crate::limited::Progress;
 use crate::output::ArchiveOutput;
 
 /// The longest time to wait until the guard takes the next part of an archive.
@@ -51,6 +52,8 @@ pub(crate) struct ProviderLedger {
     ledger: Ledger,
     /// The provider's buffer, if the guard will read it.
     buffer: Option<Arc<SharedBuffer>>,
+    /// How far the session has come with its own limit.
+    progress: Progress,
 }
 
 /// A provider that joins, as it is sent to the guard.
@@ -63,6 +66,10 @@ pub(crate) struct JoinedProvider<'a> {
     /// Records that it had dropped before the session joined while it recorded; `None` if the
     /// session has it from the start of its buffer.
     pub(crate) dropped_before: Option<u64>,
+    /// The number of these whose reports were overwritten, at most.
+    pub(crate) overwritten_reports: u64,
+    /// The first rolling buffer that a circular buffer saves, if it streams.
+    pub(crate) streams_from: Option<u32>,
     /// Losses that its own records had reported before.
     pub(crate) reported_before: u64,
     pub(crate) layout: Layout,
@@ -135,6 +142,9 @@ impl GuardHandle {
         ledger.set(provider::CLOSING, provider::UNKNOWN);
         ledger.set(provider::COPY, provider::UNKNOWN);
         ledger.set(provider::REPORTED, joined.reported_before);
+        let streams_from = joined.streams_from.map_or(0, |first| u64::from(first) + 1);
+        ledger.set(provider::STREAMS_FROM, streams_from);
+        ledger.set(provider::OVERWRITTEN_REPORTS, joined.overwritten_reports);
         let message = Message::Join(Provider {
             identity: joined.identity.clone(),
             policy: joined.policy,
@@ -145,7 +155,8 @@ impl GuardHandle {
         let handles = [joined.buffer.as_fd(), memory.as_fd(), joined.packets];
         self.link.send(&message, &handles).ok()?;
         let buffer = self.completes_archive.then(|| Arc::clone(joined.buffer));
-        Some(ProviderLedger { id: joined.identity.id, ledger, buffer })
+        let progress = Progress::default();
+        Some(ProviderLedger { id: joined.identity.id, ledger, buffer, progress })
     }
 
     /// Sends the next part of the archive, which begins after `start` bytes. If that fails, the
@@ -253,7 +264,8 @@ impl ProviderLedger {
     /// Returns the update for a block with the records of a copy. Without slots, the copy is in the
     /// manager's own memory. The provider's own records report `reported` losses up to its end.
     pub(crate) fn save(&self, slots: Vec<SaveSlot>, reported: u64) -> LedgerUpdate {
-        LedgerUpdate::Save { ledger: self.ledger.clone(), slots, reported }
+        let progress = self.progress;
+        LedgerUpdate::Save { ledger: self.ledger.clone(), slots, reported, progress }
     }
 
     /// Returns the update for the block that closes the provider, with the records of the copies in
@@ -271,6 +283,30 @@ impl ProviderLedger {
             self.ledger.set(provider::UNSHARED, before + 1);
         }
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
+    }
+
+    /// Notes that the circular buffer streams, from the rolling buffer `first` on.
+    pub(crate) fn stream(&self, first: u32) {
+        self.ledger.set(provider::STREAMS_FROM, u64::from(first) + 1);
+    }
+
+    /// Corrects how many losses from before the session were reported by overwritten records.
+    pub(crate) fn correct_reports(&self, overwritten: u64) {
+        self.ledger.set(provider::OVERWRITTEN_REPORTS, overwritten);
+    }
+
+    /// Notes that a session limits the provider's records itself: to so many words in oneshot mode.
+    /// The session has come as far as `progress` with the same connection. Called before the
+    /// provider's first records.
+    pub(crate) fn limit(&mut self, first_words: Option<u64>, progress: Progress) {
+        self.progress = progress;
+        progress.set(&self.ledger, provider::LIMITED);
+        self.ledger.set(provider::FIRST_WORDS, first_words.unwrap_or(0));
+    }
+
+    /// Notes how far the session has come with its own limit, once the next copy is archived.
+    pub(crate) fn set_progress(&mut self, progress: Progress) {
+        self.progress = progress;
     }
 
     /// Notes that the provider has reported its stop: it writes nothing more into its buffer.

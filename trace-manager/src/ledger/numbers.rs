@@ -9,6 +9,7 @@ use trace_protocol::archive::Ledger;
 use trace_protocol::buffer::consumer::SaveSlot;
 
 use crate::buffers::SharedBuffer;
+use crate::limited::Progress;
 
 /// The session's numbers.
 pub(crate) mod session {
@@ -55,8 +56,44 @@ pub(crate) mod provider {
     /// What [`UNSHARED_WRITTEN`] is once that block is archived.
     pub(crate) const COPY_UNSHARED_WRITTEN: usize = 11;
 
+    /// The first rolling buffer that a circular buffer saves, plus one, once it streams. Set before
+    /// that is copied.
+    pub(crate) const STREAMS_FROM: usize = 12;
+
+    /// Losses from before the session whose reports were overwritten. Decreases at most once, when
+    /// the manager has read the reports that were not.
+    pub(crate) const OVERWRITTEN_REPORTS: usize = 13;
+
+    /// The most words of the provider in a oneshot session that keeps the limit itself; 0 for none.
+    pub(crate) const FIRST_WORDS: usize = 14;
+    /// How far the session has come with its own limit, in archived copies: a [`Progress`].
+    ///
+    /// [`Progress`]: crate::limited::Progress
+    pub(crate) const LIMITED: usize = 15;
+    /// What [`LIMITED`] is once the last block with a copy is archived.
+    pub(crate) const COPY_LIMITED: usize = LIMITED + super::LIMIT_NUMBERS;
+
     /// The offset is not known yet.
     pub(crate) const UNKNOWN: u64 = u64::MAX;
+}
+
+/// The numbers of a [`Progress`].
+const LIMIT_NUMBERS: usize = 5;
+
+impl Progress {
+    /// Writes it to the numbers from `first` on.
+    pub(super) fn set(&self, ledger: &Ledger, first: usize) {
+        let Self { used, dropped, from, to, overwritten } = *self;
+        let numbers: [u64; LIMIT_NUMBERS] = [used, dropped, from, to, overwritten];
+        (first..).zip(numbers).for_each(|(at, number)| ledger.set(at, number));
+    }
+
+    /// Reads it from the numbers from `first` on, each of which `get` returns.
+    pub(crate) fn read(get: impl Fn(usize) -> u64, first: usize) -> Self {
+        let [used, dropped, from, to, overwritten] =
+            std::array::from_fn::<u64, LIMIT_NUMBERS, _>(|at| get(first + at));
+        Self { used, dropped, from, to, overwritten }
+    }
 }
 
 /// The update of a ledger for one block.
@@ -75,6 +112,8 @@ pub(crate) enum LedgerUpdate {
         slots: Vec<SaveSlot>,
         /// The losses that the provider's own records report up to its end.
         reported: u64,
+        /// How far the session has come with its own limit.
+        progress: Progress,
     },
     /// The block closes a provider.
     Closing {
@@ -97,13 +136,14 @@ impl LedgerUpdate {
                 ledger.set(provider::REPORTED_BEFORE, *reported_before);
                 ledger.set(provider::OPENING, end);
             }
-            Self::Save { ledger, slots, reported } => {
+            Self::Save { ledger, slots, reported, progress } => {
                 slots.iter().for_each(|slot| slot.set_end(end));
                 ledger.set(provider::COPY, provider::UNKNOWN);
                 ledger.set(provider::COPY_REPORTED, *reported);
                 let unshared = ledger.get(provider::UNSHARED_WRITTEN);
                 let unshared = unshared + u64::from(slots.is_empty());
                 ledger.set(provider::COPY_UNSHARED_WRITTEN, unshared);
+                progress.set(ledger, provider::COPY_LIMITED);
                 ledger.set(provider::COPY, end);
             }
             Self::Closing { ledger, slots, .. } => {
@@ -115,10 +155,11 @@ impl LedgerUpdate {
 
     /// Notes that the block is written.
     pub(crate) fn after_write(&self) {
-        if let Self::Save { ledger, .. } = self {
+        if let Self::Save { ledger, progress, .. } = self {
             ledger.set(provider::REPORTED, ledger.get(provider::COPY_REPORTED));
             let unshared = ledger.get(provider::COPY_UNSHARED_WRITTEN);
             ledger.set(provider::UNSHARED_WRITTEN, unshared);
+            progress.set(ledger, provider::LIMITED);
         }
     }
 }

@@ -1,11 +1,14 @@
 //! The coordinator of the sessions and all providers.
 
 mod combined;
+mod deadlines;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::message::{ClockSource, Features, StartOptions, ToProvider};
+
+use deadlines::Deadlines;
 
 use super::membership::{Demand, Membership, Step};
 use super::{
@@ -70,6 +73,10 @@ pub enum Output {
     /// A session leaves a provider, which continues for others. If the provider did not reply in
     /// time, its buffer may have records of the session.
     Leave(ProviderId, SessionNumber, End),
+    /// The loop reserves memory for the records that the sessions of a provider with a circular
+    /// buffer, and those that are to join it, retain when it streams. Then it reports
+    /// [`TraceeEvent::StreamReserved`].
+    Stream(ProviderId),
     /// A provider stops, and gets a new buffer, because its sessions change and it cannot change
     /// its categories while it records.
     Restart(ProviderId),
@@ -89,7 +96,7 @@ pub struct Coordinator {
     /// Providers that are dead. They are removed by the next call.
     dead: Vec<ProviderId>,
     /// The times until which sessions wait for replies of providers.
-    deadlines: BTreeMap<ProviderId, Time>,
+    deadlines: Deadlines,
     /// The number of providers that were looked at.
     #[cfg(test)]
     pub(super) visits: std::cell::Cell<usize>,
@@ -171,6 +178,15 @@ impl Coordinator {
         self.providers.get(&id).map_or(Vec::new(), |provider| provider.membership.sessions())
     }
 
+    /// Returns the sessions that a provider is in, and those that record and are to join it.
+    pub fn expected_sessions_of(&self, id: ProviderId) -> Vec<SessionNumber> {
+        let mut sessions = self.sessions_of(id);
+        let joining = self.demand(id).running.into_iter();
+        let joining: Vec<_> = joining.filter(|session| !sessions.contains(session)).collect();
+        sessions.extend(joining);
+        sessions
+    }
+
     /// Returns the combined configuration of the sessions that a provider is in.
     pub fn config_of(&self, id: ProviderId) -> ProviderConfig {
         self.config_for(id, &self.sessions_of(id))
@@ -178,19 +194,18 @@ impl Coordinator {
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        self.deadlines.values().min().copied()
+        self.deadlines.first()
     }
 
     /// Returns the providers whose time for a reply is over at the time `now`. Their packets should
     /// be read before an [`Input::Tick`]: the reply may be among them.
     pub fn overdue(&self, now: Time) -> Vec<ProviderId> {
-        let overdue = self.deadlines.iter().filter(|(_, deadline)| **deadline <= now);
-        overdue.map(|(id, _)| *id).collect()
+        self.deadlines.until(now).collect()
     }
 
     /// Returns whether the provider's time for a reply is over at the time `now`.
     pub fn is_overdue(&self, id: ProviderId, now: Time) -> bool {
-        self.deadlines.get(&id).is_some_and(|deadline| *deadline <= now)
+        self.deadlines.of(id).is_some_and(|deadline| deadline <= now)
     }
 
     /// Handles an event at the time `now`. Returns the actions, in order.
@@ -199,7 +214,7 @@ impl Coordinator {
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
         for id in std::mem::take(&mut self.dead) {
             self.providers.remove(&id);
-            self.deadlines.remove(&id);
+            self.deadlines.set(id, None);
             self.must_count = true;
         }
         match input {
@@ -317,10 +332,7 @@ impl Coordinator {
 
     /// Notes until when the sessions of a provider wait for its reply, after its state has changed.
     fn note_deadline(&mut self, id: ProviderId) {
-        match self.providers.get(&id).and_then(Provider::deadline) {
-            Some(deadline) => drop(self.deadlines.insert(id, deadline)),
-            None => drop(self.deadlines.remove(&id)),
-        }
+        self.deadlines.set(id, self.providers.get(&id).and_then(Provider::deadline));
     }
 
     fn settle_provider(&mut self, id: ProviderId, now: Time) {
@@ -349,10 +361,16 @@ impl Coordinator {
                     self.tracee_event(id, TraceeEvent::Start(options), now);
                 }
                 Step::SetCategories => {
-                    self.set_conditions(id, &demand.running, now);
-                    let categories = self.combine_started(id, &demand.running);
+                    let joined = self.joined(id, &demand.running);
+                    self.set_conditions(id, &joined, now);
+                    let categories = self.combine_started(id, &joined);
                     self.tracee_event(id, TraceeEvent::SetCategories(categories), now);
                 }
+                Step::Stream => {
+                    self.tracee_event(id, TraceeEvent::Stream, now);
+                    self.outputs.push(Output::Stream(id));
+                }
+                Step::KeepMode => self.tracee_event(id, TraceeEvent::KeepMode, now),
                 Step::Restart => {
                     self.outputs.push(Output::Restart(id));
                     self.tracee_event(id, TraceeEvent::Stop, now);
@@ -362,6 +380,11 @@ impl Coordinator {
             }
         }
         self.note_deadline(id);
+    }
+
+    /// Returns those of the sessions that a provider records for.
+    fn joined(&self, id: ProviderId, sessions: &[SessionNumber]) -> Vec<SessionNumber> {
+        self.providers.get(&id).map_or(Vec::new(), |it| it.membership.joined(sessions))
     }
 
     /// Passes the conditions of these sessions to a provider.
@@ -460,9 +483,10 @@ impl Coordinator {
 
     fn tracee_event(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
         let Some(Provider { tracee, membership, .. }) = self.providers.get_mut(&id) else { return };
-        let before = (tracee.state(), tracee.changes());
+        let progress = |it: &Tracee| (it.state(), it.changes(), it.stream());
+        let before = progress(tracee);
         let actions = tracee.on(event, now);
-        if before != (tracee.state(), tracee.changes()) {
+        if before != progress(tracee) {
             self.changed.insert(id);
         }
         membership.after(&actions, tracee);

@@ -14,12 +14,15 @@
 //! ```
 //!
 //! If several sessions include a provider, its mode is streaming, because only then the manager
-//! gets each record once, and can split the records. A provider in another mode is therefore
-//! restarted with a new buffer when a second session joins. It stays in streaming mode until its
-//! last session leaves. A provider that does not accept SET_CATEGORIES is restarted at each change.
+//! gets each record once, and can split the records. A provider in circular mode therefore begins
+//! to stream when a second session would join, and the session waits until it does. If that is not
+//! possible, or takes too long, the provider is restarted with a new buffer, as it is in oneshot
+//! mode. It stays in streaming mode until its last session leaves. A provider that does not accept
+//! SET_CATEGORIES is restarted at each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::tracee::Stream;
 use super::{End, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
 
 /// The sessions of one provider.
@@ -37,7 +40,12 @@ pub(super) struct Membership {
     restarts: bool,
     /// Whether the categories of a session have changed since the provider got them.
     has_new_categories: bool,
+    /// The time until which sessions wait for a change of the provider to streaming mode.
+    streams_until: Option<Time>,
 }
+
+/// The least time for a change to streaming mode.
+const LEAST_CHANGE: Time = Time::from_secs(1);
 
 #[derive(Debug, Default)]
 struct Member {
@@ -78,6 +86,10 @@ pub(super) enum Step {
     Initialize,
     Start,
     SetCategories,
+    /// The provider begins to stream, for the sessions that are to join.
+    Stream,
+    /// The provider keeps its mode, because no session is to join any more.
+    KeepMode,
     Restart,
     Stop,
     Terminate,
@@ -99,6 +111,12 @@ impl Membership {
     /// Returns the sessions, also those that are leaving.
     pub(super) fn sessions(&self) -> Vec<SessionNumber> {
         self.members.keys().copied().collect()
+    }
+
+    /// Returns those of the sessions that the provider records for. Others wait for a change of its
+    /// mode.
+    pub(super) fn joined(&self, sessions: &[SessionNumber]) -> Vec<SessionNumber> {
+        sessions.iter().copied().filter(|session| self.has(*session)).collect()
     }
 
     pub(super) fn has(&self, session: SessionNumber) -> bool {
@@ -167,7 +185,7 @@ impl Membership {
     /// Returns the earliest time from which a change is treated as confirmed.
     pub(super) fn deadline(&self, tracee: &Tracee) -> Option<Time> {
         let pending = self.members.values().filter(|member| member.is_pending(tracee));
-        pending.map(|member| member.deadline).min()
+        pending.map(|member| member.deadline).chain(self.streams_until).min()
     }
 
     /// Treats the changes whose time is over as confirmed. Returns whether there are any.
@@ -177,7 +195,7 @@ impl Membership {
             members.filter(|it| it.is_pending(tracee) && it.deadline <= now).peekable();
         let has_expired = expired.peek().is_some();
         expired.for_each(|member| member.timed_out = true);
-        has_expired
+        has_expired || self.streams_until.is_some_and(|until| until <= now)
     }
 
     /// Returns the next steps of the provider at the time `now`.
@@ -202,10 +220,12 @@ impl Membership {
             TraceeState::Initialized if !demand.running.is_empty() => steps.push(Step::Start),
             TraceeState::Starting { .. } | TraceeState::Started => {
                 steps.extend(self.follow(tracee, demand, now));
+                return steps;
             }
             TraceeState::Stopped if self.is_over(demand) => steps.push(Step::Terminate),
             _ => {}
         }
+        self.streams_until = None;
         steps
     }
 
@@ -218,20 +238,29 @@ impl Membership {
         let is_leaving =
             |session: &SessionNumber, member: &Member| !member.leaves && !stays(session);
         if running.is_empty() {
+            self.streams_until = None;
             return vec![Step::Stop];
         }
         let leaves = self.members.iter().any(|(session, member)| is_leaving(session, member));
         let has_new_categories = std::mem::take(&mut self.has_new_categories);
         if joining.is_empty() && !leaves {
-            return match has_new_categories {
+            self.streams_until = None;
+            let mut steps = match has_new_categories {
                 false => Vec::new(),
                 true if tracee.can_set_categories() => vec![Step::SetCategories],
                 true => self.restart(),
             };
+            steps.extend(tracee.can_keep_mode().then_some(Step::KeepMode));
+            return steps;
         }
         if !tracee.can_change_sessions() {
-            return self.restart();
+            let until = self.change_until(demand, now);
+            return match tracee.can_stream() && until > now {
+                true => Self::change_mode(tracee, has_new_categories),
+                false => self.restart(),
+            };
         }
+        self.streams_until = None;
         let change = tracee.next_change();
         let changed = |session: &SessionNumber, leaves| {
             let timeouts = demand.timeouts.get(session).copied().unwrap_or_default();
@@ -247,7 +276,29 @@ impl Membership {
         joining.into_iter().map(Step::Join).chain([Step::SetCategories]).collect()
     }
 
+    /// Returns the time until which the sessions wait for a change to streaming mode: by the
+    /// longest time-out of a start, and no longer than a session that leaves waits for a stop.
+    fn change_until(&mut self, demand: &Demand, now: Time) -> Time {
+        let timeouts = |session: &SessionNumber| demand.timeouts.get(session).copied();
+        let concerned = self.members.keys().chain(&demand.running);
+        let start = concerned.filter_map(timeouts).map(|it| it.start).max().unwrap_or_default();
+        let leaving = self.members.keys().filter(|session| !demand.running.contains(session));
+        let stop = leaving.filter_map(timeouts).map(|it| now + it.stop).min();
+        let until = self.streams_until.unwrap_or(now + start.max(LEAST_CHANGE));
+        let until = stop.map_or(until, |stop| until.min(stop));
+        self.streams_until = Some(until);
+        until
+    }
+
+    /// Has the provider stream. Meanwhile it records for its members only.
+    fn change_mode(tracee: &Tracee, has_new_categories: bool) -> Vec<Step> {
+        let categories = has_new_categories.then_some(Step::SetCategories);
+        let begins = tracee.stream() == Stream::No;
+        categories.into_iter().chain(begins.then_some(Step::Stream)).collect()
+    }
+
     fn restart(&mut self) -> Vec<Step> {
+        self.streams_until = None;
         self.restarts = true;
         vec![Step::Restart]
     }

@@ -27,6 +27,16 @@ impl SaveSequence {
         Self { durable_size, ..Self::default() }
     }
 
+    /// Expects the request for this wrapped count next.
+    pub(super) fn skip_to(&mut self, wrapped_count: u32) {
+        self.next = wrapped_count;
+    }
+
+    /// Returns the wrapped count of the next request.
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
+
     /// Checks a request. An invalid one does not advance the sequence.
     pub(super) fn check(&mut self, wrapped_count: u32, end: u64) -> Result<SaveRequest, Violation> {
         if wrapped_count != self.next {

@@ -11,6 +11,7 @@ mod several;
 mod slow;
 mod start;
 mod stop;
+mod stream;
 mod terminate;
 mod triggers;
 
@@ -24,6 +25,7 @@ use trace_protocol::packet::Packet;
 use super::*;
 
 pub(super) const DURABLE_SIZE: u64 = 4096;
+pub(super) const ROLLING_BUFFERS: u32 = 8;
 
 /// A coordinator, its clock, and its outputs since the last check.
 pub(super) struct Scene {
@@ -75,6 +77,9 @@ impl Scene {
         let outputs = self.coordinator.on(input, self.now);
         for output in outputs {
             self.log.push(output.clone());
+            if let Output::Stream(id) = output {
+                self.event(id, TraceeEvent::StreamReserved { has_memory: self.memory });
+            }
             if let Output::Provider(id, TraceeAction::CreateBuffer) = output {
                 if let Some(session) = self.unserved {
                     self.dispatch(Input::Unserved(id, session));
@@ -83,7 +88,10 @@ impl Scene {
                 self.event(
                     id,
                     match self.memory {
-                        true => TraceeEvent::BufferReady { durable_size: DURABLE_SIZE },
+                        true => TraceeEvent::BufferReady {
+                            durable_size: DURABLE_SIZE,
+                            rolling_buffers: ROLLING_BUFFERS,
+                        },
                         false => TraceeEvent::NoBuffer,
                     },
                 );
@@ -173,6 +181,10 @@ fn ends_and_violations_have_texts() {
         (
             Violation::WrappedCount { expected: 1, found: 3 },
             "sent SAVE_BUFFER for wrapped count 3 instead of 1",
+        ),
+        (
+            Violation::RollingBuffers { first: 1, current: 9 },
+            "sent STREAMING for wrapped counts 1 to 9, which are not those of its rolling buffers",
         ),
         (
             Violation::DurableEnd { last: 8, found: 4 },

@@ -37,12 +37,14 @@
 
 mod conditions;
 mod interface;
+mod stream;
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::message::{DurationLimit, Features, Initialize, StartOptions, ToProvider};
 use trace_protocol::packet::{Packet, PACKET_VERSION};
 
 pub use self::interface::{TraceeAction, TraceeEvent, TraceeState};
+pub(super) use self::stream::Stream;
 
 use self::conditions::Conditions;
 use super::save_sequence::SaveSequence;
@@ -62,6 +64,9 @@ pub struct Tracee {
     left: Replies,
     changes: Changes,
     conditions: Conditions,
+    stream: Stream,
+    /// The number of rolling buffers of its buffer.
+    rolling_buffers: u32,
 }
 
 /// The replies of a provider while it had one buffer.
@@ -96,6 +101,8 @@ impl Tracee {
             left: Replies::default(),
             changes: Changes::default(),
             conditions: Conditions::default(),
+            stream: Stream::No,
+            rolling_buffers: 0,
         }
     }
 
@@ -130,15 +137,17 @@ impl Tracee {
         matches!(self.state, TraceeState::Terminating { .. })
     }
 
-    /// Returns the mode of its buffer.
+    /// Returns the mode of its buffer. It becomes streaming if a circular one begins to stream.
     pub fn mode(&self) -> BufferingMode {
         self.initialize.mode
     }
 
     /// Returns whether its sessions can change while it records. A buffer in another mode than
-    /// streaming cannot be split.
+    /// streaming cannot be split, and neither can the rolling buffers from before a change of the
+    /// mode.
     pub(super) fn can_change_sessions(&self) -> bool {
-        self.mode() == BufferingMode::Streaming && self.can_set_categories()
+        let is_streaming = self.mode() == BufferingMode::Streaming && !self.has_older_buffers();
+        is_streaming && self.can_set_categories()
     }
 
     /// Returns whether its categories can change while it records.
@@ -183,7 +192,10 @@ impl Tracee {
             (S::Registered, E::Packet(_)) => self.cut_off(Violation::Unexpected("a packet")),
             (S::Registered, _) => Vec::new(),
             (S::Initializing, E::Initialize(config)) => self.configure(config),
-            (S::Initializing, E::BufferReady { durable_size }) => self.initialized(durable_size),
+            (S::Initializing, E::BufferReady { durable_size, rolling_buffers }) => {
+                self.rolling_buffers = rolling_buffers;
+                self.initialized(durable_size)
+            }
             (S::Initializing, E::NoBuffer) => self.without_buffer(),
             (S::Initialized, E::Start(options)) => self.start(options, now),
             (S::Starting { .. } | S::Started, E::SetCategories(categories)) => {
@@ -192,6 +204,10 @@ impl Tracee {
             (S::Initialized | S::Starting { .. } | S::Started, E::SetConditions(limits)) => {
                 self.set_conditions(limits)
             }
+            (_, E::Stream) => self.begin_stream(),
+            (_, E::StreamReserved { has_memory }) => self.stream_reserved(has_memory),
+            (_, E::KeepMode) => self.keep_mode(),
+            (_, E::Checked) => self.note_checked(),
             (S::Starting { .. } | S::Started, E::Stop) => self.stop(now),
             (S::Initialized | S::Stopped, E::Terminate) => self.terminate(now),
             (S::Starting { .. } | S::Started, E::Flush) => self.flush(),
@@ -209,6 +225,7 @@ impl Tracee {
         self.stop_acknowledged = false;
         self.changes = Changes::default();
         self.conditions = Conditions::default();
+        self.stream = Stream::No;
         self.configure(config);
         vec![TraceeAction::CreateBuffer]
     }
@@ -314,6 +331,7 @@ impl Tracee {
             Packet::Alert(name) => vec![TraceeAction::Alert(name)],
             Packet::ConditionWatched { number } => self.condition_watched(number),
             Packet::ConditionHeld { number, times } => self.condition_held(number, times),
+            Packet::Streaming { first, current } => self.streaming(first, current),
             Packet::BufferSaved { .. } => self.cut_off(Violation::Unexpected("BUFFER_SAVED")),
         }
     }
@@ -353,6 +371,7 @@ impl Tracee {
             (BufferingMode::Streaming, false) => Err(Violation::Unexpected("SAVE_BUFFER")),
             _ => Err(Violation::NotStreaming),
         };
+        self.note_saved();
         match checked {
             Ok(request) => vec![TraceeAction::Save(request)],
             Err(violation) => self.cut_off(violation),

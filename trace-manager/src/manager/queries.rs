@@ -11,6 +11,11 @@ use crate::query::{Categories, ProviderInfo, SessionInfo};
 use crate::server::{Command, Mailbox};
 
 impl Manager {
+    /// Returns how often a provider has registered or disconnected.
+    pub(crate) fn provider_changes(&self) -> u64 {
+        self.mailbox.provider_changes()
+    }
+
     /// Returns the registered providers, in the order of their connections.
     ///
     /// # Errors

@@ -52,8 +52,9 @@ struct Queue {
 }
 
 impl Queue {
-    /// Appends a notice if it has space.
-    fn push(&mut self, notice: Notice) {
+    /// Appends a notice if it has space. A quarter of the space is for notices that programs cause
+    /// which the session does not heed: they displace no others.
+    fn push(&mut self, notice: Notice, is_heeded: bool) {
         if self.is_abandoned {
             return;
         }
@@ -61,6 +62,7 @@ impl Queue {
             Notice::Alert { .. } => CAPACITY / 2,
             _ => CAPACITY,
         };
+        let capacity = if is_heeded { capacity } else { capacity / 4 };
         if let Notice::Part { path } = notice {
             return self.push_part(path);
         }
@@ -129,8 +131,14 @@ impl NoticeSender {
     /// Sends a notice without waiting. If the queue is full, drops it, unless a caller may wait for
     /// it, or it is a part. Without a receiver, drops it.
     pub(crate) fn send(&self, notice: Notice) {
+        self.send_of(true, notice);
+    }
+
+    /// Sends a notice that a program causes, as [`send`](Self::send) does. `is_heeded` is whether
+    /// the program may cause actions of triggers.
+    pub(crate) fn send_of(&self, is_heeded: bool, notice: Notice) {
         let shared = &self.0 .0;
-        shared.lock().push(notice);
+        shared.lock().push(notice, is_heeded);
         shared.changed.notify_all();
     }
 }
@@ -175,7 +183,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn alert(pid: u32) -> Notice {
-        Notice::Alert { name: "alert".to_owned(), pid }
+        Notice::Alert { name: "alert".to_owned(), pid, is_heeded: true }
     }
 
     fn restart(pid: u32) -> Notice {
@@ -200,6 +208,19 @@ mod tests {
         assert!(received[512..].iter().zip(0..).all(|(notice, pid)| *notice == restart(pid)));
         notices.send(alert(7));
         assert_eq!(receiver.receive(LONG), Some(alert(7)), "the queue has space again");
+    }
+
+    #[test]
+    fn programs_that_are_not_heeded_leave_three_quarters_of_the_space_to_others() {
+        let (notices, receiver) = NoticeSender::new();
+        (0..2000).for_each(|pid| notices.send_of(false, alert(pid)));
+        assert_eq!(receiver.len(), 128);
+        (0..2000).for_each(|pid| notices.send_of(false, restart(pid)));
+        assert_eq!(receiver.len(), 256);
+        (0..2000).for_each(|pid| notices.send(alert(pid)));
+        assert_eq!(receiver.len(), 512);
+        (0..2000).for_each(|pid| notices.send(restart(pid)));
+        assert_eq!(receiver.len(), 1024);
     }
 
     /// Else the caller would wait for ever.

@@ -24,12 +24,15 @@ impl Recording {
         self.close_conditions(provider, &summary.end, left);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);
+        let left_out = kept.limited.events;
         if !is_limited {
-            self.retention.charge(id, kept.words.len());
+            for provider in self.retention.charge(id, kept.words.len()) {
+                self.note_progress(provider);
+            }
         }
         kept.limited.write(&mut kept.words, &closed.identity);
         let closing = kept.words.len();
-        if let Some(omission) = summary.end.omission(!self.joined.contains(&id)) {
+        if let Some(omission) = summary.end.omission(!self.joined.is_program(id)) {
             closed.write_omission(&mut kept.words, omission);
             summary.omitted.push((omission, 1));
         }
@@ -51,12 +54,15 @@ impl Recording {
         if let Some(counts) = self.selection.remove(provider).or(cleared) {
             set_counts(&mut summary, counts);
         }
+        summary.events = summary.events.saturating_sub(left_out);
+        summary.records = summary.records.saturating_sub(left_out);
         summary.bytes = self.outputs.archive.take_bytes(provider);
-        if self.config.may_trigger(summary.uid) {
+        let is_heeded = self.config.may_trigger(summary.uid);
+        if is_heeded {
             let losses = &mut self.departed.heeded_losses;
             *losses = losses.saturating_add(summary.dropped);
         }
-        self.departed.add(id, summary);
+        self.departed.add(id, summary, is_heeded);
         records
     }
 

@@ -78,7 +78,9 @@ impl Recording {
             self.renewals.insert(provider.id(), renewal);
             if disposition != BufferDisposition::Retain {
                 let keeps_metadata = disposition == BufferDisposition::ClearNondurable;
-                for records in self.retention.clear(provider.id(), keeps_metadata) {
+                let removed = self.retention.clear(provider.id(), keeps_metadata);
+                self.note_progress(provider.id());
+                for records in removed {
                     self.outputs.keep(&records);
                 }
             }

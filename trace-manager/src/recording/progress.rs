@@ -22,22 +22,28 @@ impl Recording {
 
     /// Returns the number of programs that have joined, without helpers of sessions.
     pub(crate) fn programs(&self) -> usize {
-        self.joined.len()
+        self.joined.programs()
     }
 
-    /// Returns the number of events collected so far.
+    /// Returns the number of events so far, without those that the session does not keep.
     pub(crate) fn events(&self, collection: &Collection) -> u64 {
         let connected = collection.of_session(self.number).map(|it| self.events_of(it));
         connected.fold(self.departed.events, u64::saturating_add)
     }
 
     fn events_of(&self, provider: &ProviderData) -> u64 {
-        self.selection.events(provider.id()).unwrap_or_else(|| provider.events())
+        let events = self.selection.events(provider.id()).unwrap_or_else(|| provider.events());
+        events.saturating_sub(self.retention.limited(provider.id()).events)
+    }
+
+    fn lost_of(&self, provider: &ProviderData) -> u64 {
+        let dropped = provider.dropped(self.number);
+        dropped.saturating_add(self.retention.limited(provider.id()).dropped())
     }
 
     /// Returns the number of records dropped so far.
     pub(crate) fn lost(&self, collection: &Collection) -> u64 {
-        let connected = collection.of_session(self.number).map(|it| it.dropped(self.number));
+        let connected = collection.of_session(self.number).map(|it| self.lost_of(it));
         connected.fold(self.departed.dropped, u64::saturating_add)
     }
 

@@ -16,7 +16,8 @@ use crate::summary::Refusal;
 /// The archive id of the manager. Those of providers begin with 1.
 const MANAGER: u32 = 0;
 
-/// The number of refusals that are kept.
+/// The number of refusals that are kept. A quarter is for programs that the session does not heed:
+/// they displace no others.
 pub(super) const MAX_REFUSALS: usize = 100;
 
 /// The refused providers of a session.
@@ -25,21 +26,28 @@ pub(super) struct Refusals {
     pub(super) first: Vec<Refusal>,
     pub(super) number: u64,
     last: Option<Refusal>,
+    /// Whether the session heeds the program of `last`.
+    is_last_heeded: bool,
     /// The number of the first ones that the caller has got.
     reported: usize,
     /// Those of connected providers that the session has not recorded, if it does not start again.
-    deferred: BTreeMap<ProviderId, Refusal>,
+    deferred: BTreeMap<ProviderId, (u32, Refusal)>,
     /// Connected providers that the session does not record, because it has no memory for the
     /// records that it would retain.
     without_memory: BTreeSet<ProviderId>,
 }
 
 impl Recording {
-    /// Records that a provider was refused. Only the first refusals are kept.
-    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+    /// Records that a provider of the user `uid` was refused. Only the first refusals are kept.
+    pub(crate) fn refuse(&mut self, uid: u32, refusal: Refusal) {
+        let is_heeded = self.config.may_trigger(uid);
         self.refusals.number += 1;
-        self.refusals.last = Some(refusal.clone());
-        if self.refusals.first.len() < MAX_REFUSALS {
+        if is_heeded || !self.refusals.is_last_heeded {
+            self.refusals.last = Some(refusal.clone());
+            self.refusals.is_last_heeded = is_heeded;
+        }
+        let most = if is_heeded { MAX_REFUSALS } else { MAX_REFUSALS / 4 };
+        if self.refusals.first.len() < most {
             self.refusals.first.push(refusal);
         }
     }
@@ -56,22 +64,22 @@ impl Recording {
     }
 
     /// Records that a provider was refused, whose refusal may have been deferred before.
-    pub(crate) fn refuse_finally(&mut self, id: ProviderId, refusal: Refusal) {
+    pub(crate) fn refuse_finally(&mut self, id: ProviderId, uid: u32, refusal: Refusal) {
         self.withdraw_refusal(id);
-        self.refuse(refusal);
+        self.refuse(uid, refusal);
     }
 
     /// Notes that a provider is refused if the session ends or the provider disconnects before the
     /// session records it.
-    pub(crate) fn defer_refusal(&mut self, id: ProviderId, refusal: Refusal) {
-        self.refusals.deferred.insert(id, refusal);
+    pub(crate) fn defer_refusal(&mut self, id: ProviderId, uid: u32, refusal: Refusal) {
+        self.refusals.deferred.insert(id, (uid, refusal));
     }
 
     /// Refuses a provider, which has a buffer, because there is no memory for the records that the
     /// session would retain.
-    pub(super) fn refuse_for_memory(&mut self, id: ProviderId, refusal: Refusal) {
+    pub(super) fn refuse_for_memory(&mut self, id: ProviderId, uid: u32, refusal: Refusal) {
         self.refusals.without_memory.insert(id);
-        self.refuse(refusal);
+        self.refuse(uid, refusal);
     }
 
     /// Returns whether the session does not record a provider for this reason.
@@ -89,13 +97,17 @@ impl Recording {
     pub(crate) fn disconnected(&mut self, id: ProviderId) {
         self.helpers.disconnected(id, self.stopped_at.is_some());
         self.refusals.without_memory.remove(&id);
-        self.refusals.deferred.remove(&id).into_iter().for_each(|refusal| self.refuse(refusal));
+        let deferred = self.refusals.deferred.remove(&id);
+        deferred.into_iter().for_each(|(uid, refusal)| self.refuse(uid, refusal));
+        if self.joined.disconnected(id) {
+            self.forget(id);
+        }
     }
 
     /// Records the deferred refusals: the session ends.
     pub(super) fn refuse_deferred(&mut self) {
         let deferred = std::mem::take(&mut self.refusals.deferred);
-        deferred.into_values().for_each(|refusal| self.refuse(refusal));
+        deferred.into_values().for_each(|(uid, refusal)| self.refuse(uid, refusal));
     }
 
     /// Writes the numbers of refusals and of missing helpers into the archive, as a provider of its

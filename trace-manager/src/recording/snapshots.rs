@@ -1,6 +1,6 @@
 //! Snapshots of a running session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use trace_protocol::archive::ClockSample;
@@ -23,13 +23,18 @@ pub(crate) struct Uncounted {
     departed: u64,
     buffers: Vec<UncountedBuffer>,
     filter: CategoryFilter,
+    /// The events that the session does not keep, by provider.
+    left_out: BTreeMap<u32, u64>,
 }
 
 impl Uncounted {
     /// Copies the buffers one after another, and counts the events.
     pub(crate) fn count(mut self) -> EventCounts {
         let buffers = self.buffers.into_iter();
-        let providers = buffers.map(|it| it.count_events(&mut self.filter)).collect();
+        let counts = buffers.map(|it| it.count_events(&mut self.filter));
+        let left_out = |id| self.left_out.get(&id).copied().unwrap_or(0);
+        let kept = |(id, events): (u32, u64)| (id, events.saturating_sub(left_out(id)));
+        let providers = counts.map(kept).collect();
         EventCounts { departed: self.departed, providers }
     }
 }
@@ -111,6 +116,7 @@ impl Recording {
             let extract = uncopied.remove(&id).then(|| collection.extract(id, self.number));
             if let (Some(Some(mut extract)), Ok(contents)) = (extract, &mut snapshot.contents) {
                 extract.limited = self.retention.limited(extract.id());
+                extract.rest = self.retention.rest(extract.id());
                 contents.extracts.push(extract);
             }
         }
@@ -138,10 +144,12 @@ impl Recording {
     /// that are not checked yet are not counted. Returns `None` if a count takes too much memory.
     pub(crate) fn uncounted(&self, collection: &Collection) -> Option<Uncounted> {
         check_copy(collection.buffer_sizes(self.number), available_memory()).ok()?;
+        let ids = collection.of_session(self.number).map(|provider| provider.id());
         Some(Uncounted {
             departed: self.departed.events,
             buffers: collection.uncounted(self.number),
             filter: self.selection.clone(),
+            left_out: ids.map(|id| (id, self.retention.limited(id).events)).collect(),
         })
     }
 
@@ -204,14 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn a_count_has_the_events_of_departed_providers() {
+    fn a_count_has_the_events_of_departed_providers_and_none_that_are_left_out() {
         let layout = layout(BufferingMode::Circular);
         let (data, buffer) = provider(layout);
         write_event(&buffer, &layout, 0, 100);
-        let mut filter = CategoryFilter::new(&[], Spares::default());
-        filter.add(identity().id, 0);
-        let buffers = vec![data.uncounted()];
-        let counts = Uncounted { departed: 7, buffers, filter }.count();
-        assert_eq!((counts.of(identity().id), counts.sum()), (1, 8));
+        let id = identity().id;
+        for (left_out, expected) in [(0, (1, 8)), (1, (0, 7))] {
+            let mut filter = CategoryFilter::new(&[], Spares::default());
+            filter.add(id, 0);
+            let (buffers, left_out) = (vec![data.uncounted()], BTreeMap::from([(id, left_out)]));
+            let counts = Uncounted { departed: 7, buffers, filter, left_out }.count();
+            assert_eq!((counts.of(id), counts.sum()), expected);
+        }
     }
 }

@@ -74,7 +74,7 @@ fn take_final(recording: &mut Recording, collection: &mut Collection) {
         std::thread::sleep(Duration::from_millis(1));
         while let Some(last) = collection.take_final() {
             let FinalRecords { provider, id, words, reported, mut sessions, .. } = last;
-            let (_, last) = sessions.remove(0);
+            let Some((_, last)) = sessions.pop() else { continue };
             let slots = Vec::new();
             let last = LastRecords { id, words, slots, reported, last };
             recording.take_outstanding(provider, last);
@@ -87,7 +87,7 @@ fn only_the_first_refusals_and_alerts_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut recording = recording(&directory.path().join("a.fxt"), &collection());
     for pid in 1..=MAX_REFUSALS as u32 + 1 {
-        recording.refuse(Refusal { pid, name: String::new(), reason: String::new() });
+        recording.refuse(1, Refusal { pid, name: String::new(), reason: String::new() });
     }
     for number in (0..=MAX_ALERTS).chain(0..2).chain([0]) {
         recording.alert(&format!("{number:04}"));
@@ -97,6 +97,60 @@ fn only_the_first_refusals_and_alerts_are_kept() {
     assert_eq!(ended.refused.last().unwrap().pid, 100);
     assert_eq!((ended.alerts.len(), ended.alerts.contains_key("1000")), (1000, false));
     assert_eq!([ended.alerts["0000"], ended.alerts["0001"], ended.alerts["0002"]], [3, 2, 1]);
+}
+
+/// Else programs of other users would hide those of the session's user.
+#[test]
+fn refusals_of_programs_that_are_not_heeded_displace_no_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = SessionConfig { trigger_users: Some(vec![1]), ..SessionConfig::default() };
+    let mut recording = recording_with(config, &directory.path().join("a.fxt"), &collection());
+    let refusal = |pid| Refusal { pid, name: String::new(), reason: String::new() };
+    (0..200).for_each(|_| recording.refuse(2, refusal(2)));
+    (0..200).for_each(|_| recording.refuse(1, refusal(1)));
+    recording.refuse(2, refusal(2));
+    assert_eq!(recording.refusals(), (401, Some(refusal(1))));
+    let first: Vec<u32> = recording.end().refused.iter().map(|refusal| refusal.pid).collect();
+    assert_eq!((&first[..25], &first[25..]), (&[2; 25][..], &[1; 75][..]));
+}
+
+/// Programs may connect and end all the time.
+#[test]
+fn connections_that_have_ended_take_no_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let collection = &mut collection();
+    let mode = BufferingMode::Oneshot;
+    let config = SessionConfig { mode, ..SessionConfig::default() };
+    let mut recording = recording_with(config, &directory.path().join("a.fxt"), collection);
+    let departure = || Departure {
+        end: End::Disconnected,
+        answered_start: true,
+        answered_stop: false,
+        elapsed: BTreeMap::new(),
+    };
+    for id in 1..=10_000 {
+        join(&mut recording, collection, id);
+        match id % 3 {
+            0 => {
+                recording.left(id, id, 5);
+                let (mut words, provider) = (vec![0], collection.provider_mut(id).unwrap());
+                let last = provider.leave(1, &departure(), &mut words).unwrap();
+                let (slots, reported) = (Vec::new(), 0);
+                let _taken =
+                    recording.take_last(id, LastRecords { id, words, slots, reported, last });
+            }
+            _ => recording.expect_last(id, id, 5),
+        }
+        collection.finish(id, departure());
+        if id % 30 == 1 {
+            take_final(&mut recording, collection);
+        }
+        recording.disconnected(id);
+    }
+    take_final(&mut recording, collection);
+    let maps = [recording.ends.len(), recording.gaps.len(), recording.earlier.len()];
+    assert_eq!((maps, recording.joined.len(), recording.retention.counted()), ([0; 3], 0, 0));
+    assert_eq!(recording.programs(), 10_000);
 }
 
 /// A snapshot has the records of a provider that left before it, even if they are not collected
@@ -166,7 +220,7 @@ fn the_archive_reports_refused_connections() {
     for refusals in [0, 3] {
         let mut recording = recording(&path, &collection());
         for pid in 0..refusals {
-            recording.refuse(Refusal { pid, name: String::new(), reason: String::new() });
+            recording.refuse(1, Refusal { pid, name: String::new(), reason: String::new() });
         }
         recording.end().archive.wait().unwrap();
         let expected = (refusals != 0).then_some((Omission::Connections, refusals.into()));

@@ -69,6 +69,31 @@ fn a_oneshot_session_gets_the_first_records_and_all_strings() {
     assert!(!retention.has(7));
 }
 
+/// A snapshot, and a guard, take what the session would have taken.
+#[test]
+fn the_limit_continues_where_the_session_is() {
+    let mut retention = retention(BufferingMode::Oneshot, 3);
+    retention.accept(block(&[event(1), event(2)]));
+    let progress = retention.progress(7).unwrap();
+    let rests = [
+        retention.rest(7).unwrap(),
+        RestLimit::resume(&progress, retention.first_words(7).unwrap()),
+    ];
+    for mut rest in rests {
+        let first = rest.take(&words(&[event(3), event(4), string(1)]), 0);
+        assert_eq!(first, Some(words(&[event(3), string(1)])));
+        let second = rest.take(&words(&[event(5)]), 0);
+        assert_eq!(second, Some(words(&[])));
+        let lost = rest.limited().dropped.unwrap();
+        assert_eq!((lost.number, lost.from, lost.to), (2, 4, 5));
+    }
+    assert_eq!(retention.limited(7).dropped(), 0, "the session's own limit is as before");
+    let mut circular = self::retention(BufferingMode::Circular, 1);
+    assert!(circular.rest(7).is_none());
+    (1..=3).for_each(|number| drop(circular.accept(block(&[event(number)]))));
+    assert_eq!(circular.progress(7).unwrap().overwritten, 2);
+}
+
 /// The session had the provider with a buffer of its own mode before.
 #[test]
 fn the_records_of_an_earlier_buffer_count() {
@@ -127,6 +152,20 @@ fn losses_count_while_earlier_ones_are_not_reported() {
     retention.expect_earlier(7, 0);
     assert_eq!(retention.accept(reporting(2, 8)).len(), 1, "the block that reports 3 is removed");
     assert_eq!(retention.finish(7, &last(), 8).limited.unreported, 3);
+}
+
+/// Of 5 losses from before the session, 3 are reported by its first block: this was not known when
+/// it joined.
+#[test]
+fn reports_of_losses_from_before_the_session_are_corrected() {
+    let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
+    let mut retention =
+        Retention::new(BufferingMode::Circular, EVENT as u64 * 8, Spares::default());
+    retention.add(1, 7, BufferingMode::Streaming, 0, None);
+    retention.correct_reports(7, 3);
+    assert!(retention.accept(reporting(1, 4)).is_empty());
+    assert_eq!(retention.accept(reporting(2, 4)).len(), 1, "the block that reports 4 is removed");
+    assert_eq!(retention.finish(7, &last(), 4).limited.unreported, 1);
 }
 
 /// A block that is larger than the limit is kept.

@@ -1,14 +1,16 @@
 //! The resources that providers use, within [`Limits`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
 
 use super::rate::UserRates;
+use super::shares::PendingStream;
+use super::unregistered::Unregistered;
 use crate::buffers::{Buffers, NoMemory};
 use crate::limits::{Bound, Limits};
-use crate::machine::{ProviderId, SessionNumber, Violation};
+use crate::machine::{ProviderId, SessionNumber};
 use crate::memory::available_memory;
 use crate::quota::Quota;
 use crate::waker::Waker;
@@ -29,16 +31,18 @@ pub(super) struct Admission {
     pub(super) limits: Limits,
     /// File descriptors of the process that do not belong to providers.
     own_descriptors: u64,
-    /// Connections that have not registered, with their deadlines, the oldest first. It may contain
-    /// connections that have registered or closed since.
-    pub(super) unregistered: VecDeque<(Instant, ProviderId)>,
+    pub(super) unregistered: Unregistered,
     pub(super) providers: Quota,
     pub(super) messages: Quota,
     /// The packets of users in a second.
-    packets: UserRates,
+    pub(super) packets: UserRates,
     pub(super) buffers: Buffers,
     /// Providers that wait for their buffers, in order.
     pub(super) pending: VecDeque<PendingBuffer>,
+    /// Providers that wait for memory to stream, in order.
+    pub(super) streams: VecDeque<PendingStream>,
+    /// Providers that stream, and whose rolling buffers from before may not all be checked.
+    pub(super) changing: BTreeSet<ProviderId>,
 }
 
 impl Admission {
@@ -46,12 +50,14 @@ impl Admission {
         Self {
             limits,
             own_descriptors: open_descriptors(),
-            unregistered: VecDeque::new(),
+            unregistered: Unregistered::default(),
             providers: Quota::new("connections", limits.providers),
             messages: Quota::new("bytes of messages and categories", limits.messages),
             packets: UserRates::default(),
             buffers: Buffers::new(waker),
             pending: VecDeque::new(),
+            streams: VecDeque::new(),
+            changing: BTreeSet::new(),
         }
     }
 
@@ -67,12 +73,15 @@ impl Admission {
         }
     }
 
-    /// Counts a packet of a program of this user. Fails if there are too many in this second.
-    pub(super) fn count_packet(&mut self, uid: u32) -> Result<(), Violation> {
-        match self.packets.count(uid, Instant::now(), self.limits.packets) {
-            true => Ok(()),
-            false => Err(Violation::UserFlood),
-        }
+    /// Counts a packet of a program of this user. Returns false if there are too many in this
+    /// second.
+    pub(super) fn count_packet(&mut self, uid: u32) -> bool {
+        self.packets.count(uid, Instant::now(), self.limits.packets)
+    }
+
+    /// Returns when the second of a user ends.
+    pub(super) fn next_packets(&self, uid: u32) -> Instant {
+        self.packets.end(uid, Instant::now())
     }
 
     /// Returns the number of connections for which file descriptors suffice, at least one.

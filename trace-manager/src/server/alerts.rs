@@ -20,8 +20,10 @@ impl EventLoop {
         let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
         for session in sessions {
             let Some(active) = self.active.get_mut(&session) else { continue };
-            active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid: peer.pid });
-            if !active.recording.config().may_trigger(peer.uid) {
+            let is_heeded = active.recording.config().may_trigger(peer.uid);
+            let alert = Notice::Alert { name: name.to_owned(), pid: peer.pid, is_heeded };
+            active.alerts.notices.send_of(is_heeded, alert);
+            if !is_heeded {
                 continue;
             }
             active.recording.alert(name);

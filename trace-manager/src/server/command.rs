@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -136,6 +136,7 @@ impl SharedProgress {
 pub(crate) struct Mailbox {
     commands: Sender<Command>,
     waker: Waker,
+    provider_changes: Arc<AtomicU64>,
 }
 
 /// The loop's end.
@@ -143,14 +144,24 @@ pub(crate) struct Mailbox {
 pub(crate) struct Inbox {
     pub(crate) commands: Receiver<Command>,
     pub(crate) waker: Waker,
+    /// How often a provider has registered or disconnected. The loop counts, callers compare;
+    /// nothing else depends on the order.
+    pub(crate) provider_changes: Arc<AtomicU64>,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> io::Result<(Self, Inbox)> {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let waker = Waker::new()?;
-        let mailbox = Self { commands: sender, waker: waker.clone() };
-        Ok((mailbox, Inbox { commands: receiver, waker }))
+        let provider_changes = Arc::<AtomicU64>::default();
+        let changes = Arc::clone(&provider_changes);
+        let mailbox = Self { commands: sender, waker: waker.clone(), provider_changes };
+        Ok((mailbox, Inbox { commands: receiver, waker, provider_changes: changes }))
+    }
+
+    /// Returns how often a provider has registered or disconnected.
+    pub(crate) fn provider_changes(&self) -> u64 {
+        self.provider_changes.load(Relaxed)
     }
 
     pub(crate) fn send(&self, command: Command) -> Result<(), ManagerError> {

@@ -40,10 +40,14 @@ impl EventLoop {
 
     /// Notes that a provider compares a condition from its next records on.
     pub(super) fn watch(&mut self, id: ProviderId, number: u32) {
-        self.pass_all_on();
+        let sessions = self.triggered_by(id);
+        if sessions.is_empty() {
+            return;
+        }
+        self.pass_provider_on(id);
         let Some(collection) = &self.collection else { return };
         let Some(provider) = collection.provider(id).map(|it| it.identity().id) else { return };
-        for session in self.triggered_by(id) {
+        for session in sessions {
             if let Some(active) = self.active.get_mut(&session) {
                 active.recording.watch(number, provider);
             }

@@ -21,6 +21,7 @@ use trace_protocol::socket::{PeerCredentials, Socket};
 use super::outbox::{Handles, Outbox};
 use super::rate::Rate;
 use super::retained::RetainedBuffer;
+use super::shares::Shares;
 use crate::buffers::SharedBuffer;
 use crate::foreign::{Closer, ForeignSocket};
 use crate::machine::{Registration, SessionNumber, Violation};
@@ -66,6 +67,8 @@ pub(crate) struct Connection {
     pub(crate) handles: Option<Handles>,
     /// Its buffer in the session.
     pub(crate) buffer: Option<Arc<SharedBuffer>>,
+    /// Memory for the records that its sessions retain when its circular buffer streams.
+    pub(super) shares: Shares,
     /// Buffers of earlier sessions that it did not leave in time.
     pub(crate) retained: Vec<RetainedBuffer>,
     pub(crate) outbox: Outbox,
@@ -83,7 +86,7 @@ pub(crate) struct Connection {
     unsolicited: u32,
     undecodable: u32,
     /// Its packets in a second.
-    packet_rate: Rate,
+    pub(super) packet_rate: Rate,
 }
 
 /// The result of a read from the registration socket.
@@ -132,6 +135,7 @@ impl Connection {
             packets: None,
             handles: None,
             buffer: None,
+            shares: Shares::new(),
             retained: Vec::new(),
             outbox: Outbox::default(),
             admitted: false,

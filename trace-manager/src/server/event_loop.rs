@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags, EventVec};
@@ -16,7 +17,7 @@ use super::source::Source;
 use super::state::EventLoop;
 use crate::collection::Collection;
 use crate::foreign;
-use crate::machine::{Input, ProviderId, Time, TraceeEvent};
+use crate::machine::{Input, ProviderId, Time, TraceeEvent, Violation};
 use crate::wait::milliseconds;
 
 /// The interval of updates of a session's progress.
@@ -93,12 +94,15 @@ impl EventLoop {
     /// programs must not keep the loop from the records of the others, so `checking` is the time
     /// that the events of the turn took.
     pub(super) fn housekeeping(&mut self, checking: Duration) {
+        self.resume_packets();
         self.end_waits(self.now());
         self.pass_parts_on(checking);
+        self.report_checked();
         self.take_final();
         self.close_unregistered();
         self.reply_categories();
         self.serve_waiting();
+        self.serve_streams();
         self.forget_late_ends();
         self.react_to_conditions();
         self.next_snapshots();
@@ -128,7 +132,10 @@ impl EventLoop {
         let query = self.category_queries.values().map(CategoriesQuery::deadline).min();
         let query = query.map(|at| at.saturating_duration_since(now));
         let closers = foreign::retry(self.closers.values());
-        let waits = [deadline, progress, accept, register, buffer, query, closers];
+        let paused = self.paused.first_end().map(|at| at.saturating_duration_since(now));
+        let stream = self.admission.streams.front();
+        let stream = stream.map(|waiting| waiting.deadline.saturating_duration_since(now));
+        let waits = [deadline, progress, accept, register, buffer, stream, query, closers, paused];
         let shortest = waits.into_iter().flatten().min();
         milliseconds(shortest)
     }
@@ -177,8 +184,9 @@ impl EventLoop {
         if epoll::add(&self.epoll, connection.socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.next_provider += 1;
             self.watch_process(id, &connection);
+            let uid = connection.peer.uid;
             self.connections.insert(id, connection);
-            self.expect_registration(id);
+            self.expect_registration(id, uid);
         }
     }
 
@@ -203,13 +211,10 @@ impl EventLoop {
         }
     }
 
-    /// Reads the last packets of a closed provider, as many as its socket has.
+    /// Reads the last packets of a closed provider. What they leave in its buffer, another thread
+    /// reads.
     pub(super) fn drain_packets(&mut self, id: ProviderId) {
-        for _ in 0..LAST_PACKETS {
-            if self.read_packet(id).is_none() {
-                return;
-            }
-        }
+        self.read_last(id, |_| false);
     }
 
     pub(super) fn run_commands(&mut self) {
@@ -266,6 +271,7 @@ impl EventLoop {
         connection.is_helper = self.machine_providers.is_helper(peer, accepted);
         let registration =
             connection.registration(self.machine_providers.is_companion(peer, accepted));
+        self.inbox.provider_changes.fetch_add(1, Relaxed);
         self.dispatch(Input::Registered(id, registration));
     }
 
@@ -275,6 +281,9 @@ impl EventLoop {
         self.scratch = scratch;
         match received {
             Some(Ok(Received::Messages { registered, categories })) => {
+                if registered {
+                    self.admission.unregistered.remove(id);
+                }
                 if self.count_messages(id) && registered && self.admit(id) {
                     self.register(id);
                 }
@@ -315,16 +324,22 @@ impl EventLoop {
         }
     }
 
-    /// Reads packets of a provider until it is not overdue. Its rolling buffers are all that can
-    /// wait before a reply. A request to save one more is from after that.
+    /// Reads packets of a provider until it is not overdue.
     fn read_overdue(&mut self, id: ProviderId, now: Time) {
+        self.read_last(id, |it| !it.coordinator.is_overdue(id, now));
+    }
+
+    /// Reads packets of a provider until `ends`. Its rolling buffers are all that can wait before a
+    /// reply or its end. A request to save one more is from after the reply, or is wrong. They are
+    /// few, so that the limit of the user does not hold for them.
+    fn read_last(&mut self, id: ProviderId, ends: impl Fn(&Self) -> bool) {
         let mut saves = 0;
         for _ in 0..LAST_PACKETS {
-            let ends = saves > Layout::MAX_ROLLING_BUFFERS;
-            if ends || !self.coordinator.is_overdue(id, now) {
+            if saves > Layout::MAX_ROLLING_BUFFERS || ends(self) {
                 return;
             }
-            match self.read_packet(id) {
+            let received = self.connections.get_mut(&id).map(Connection::receive_packet);
+            match received.and_then(|received| self.handle_packet(id, received)) {
                 Some(Handled::Save) => saves += 1,
                 Some(Handled::Other) => {}
                 None => return,
@@ -332,16 +347,29 @@ impl EventLoop {
         }
     }
 
-    /// Handles the next packet of a provider. Returns `None` if there is none, or was the end.
+    /// Handles the next packet of a provider within the limit of its user. Returns `None` if there
+    /// is none, or was the end.
     fn read_packet(&mut self, id: ProviderId) -> Option<Handled> {
         let connection = self.connections.get_mut(&id)?;
-        let (uid, received) = (connection.peer.uid, connection.receive_packet());
-        let received = match received {
-            Ok(packet @ ReceivedPacket::Packet(_)) => {
-                self.admission.count_packet(uid).map(|()| packet)
+        let uid = connection.peer.uid;
+        if self.paused.contains(uid, id) {
+            return None;
+        }
+        let received = match connection.receive_packet() {
+            Ok(packet @ ReceivedPacket::Packet(_)) if !self.admission.count_packet(uid) => {
+                self.limit_packets(id).map(|()| packet)
             }
             received => received,
         };
+        self.handle_packet(id, received)
+    }
+
+    /// Handles what was received. Returns `None` if there is no packet, or it was the end.
+    fn handle_packet(
+        &mut self,
+        id: ProviderId,
+        received: Result<ReceivedPacket, Violation>,
+    ) -> Option<Handled> {
         let (event, handled) = match received {
             Ok(ReceivedPacket::Packet(packet)) => {
                 let is_save = matches!(packet, Packet::SaveBuffer { .. });

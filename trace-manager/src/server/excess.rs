@@ -1,5 +1,7 @@
 //! Sessions that ask for more memory than a provider can have.
 
+use trace_protocol::socket::PeerCredentials;
+
 use super::active::Active;
 use super::provision::NoBuffer;
 use super::state::EventLoop;
@@ -57,8 +59,9 @@ impl EventLoop {
         else {
             return;
         };
-        let (pid, name, reason) = (connection.peer.pid, connection.name(), reason.to_string());
-        recording.refuse_finally(id, Refusal { pid, name, reason });
+        let PeerCredentials { pid, uid, .. } = connection.peer;
+        let (name, reason) = (connection.name(), reason.to_string());
+        recording.refuse_finally(id, uid, Refusal { pid, name, reason });
         self.dispatch(Input::Unserved(id, session));
     }
 }

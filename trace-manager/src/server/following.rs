@@ -13,7 +13,7 @@ impl EventLoop {
         follower: Follower,
         categories: &[String],
     ) -> Result<(), ManagerError> {
-        self.pass_all_on();
+        self.pass_session_on(session);
         match (self.active.get_mut(&session), &self.collection) {
             (Some(active), Some(collection)) => {
                 active.recording.follow(collection, follower, categories)

@@ -18,6 +18,11 @@ impl EventLoop {
         while self.collection.as_ref().is_some_and(|collection| collection.is_behind(id)) {
             self.pass_on_oldest(id);
         }
+        // Sessions wait until the copies from before a change are checked, and a program may record
+        // without a pause: it waits for a check for each copy, the oldest one first.
+        if self.coordinator.tracee(id).is_some_and(Tracee::awaits_check) {
+            self.pass_on_oldest(id);
+        }
         self.copy_for_snapshots(id);
         self.copy(id, request);
         let SaveRequest { wrapped_count, durable_data_end } = request;
@@ -87,8 +92,19 @@ impl EventLoop {
         }
     }
 
+    /// Checks the copies of a provider, and passes their records on.
+    pub(super) fn pass_provider_on(&mut self, id: ProviderId) {
+        while self.pass_on_oldest(id) {}
+    }
+
+    /// Checks the copies of the providers of a session, and passes their records on.
+    pub(super) fn pass_session_on(&mut self, session: SessionNumber) {
+        let ids = self.collection.as_ref().map(|it| it.ids_of(session).collect::<Vec<_>>());
+        ids.into_iter().flatten().for_each(|id| self.pass_provider_on(id));
+    }
+
     fn pass_on(&mut self, collected: Option<Collected>) {
-        let (Some(Collected { provider, records, slots }), Some(collection)) =
+        let (Some(Collected { provider, records, slots, counts_overwritten }), Some(collection)) =
             (collected, &self.collection)
         else {
             return;
@@ -96,9 +112,12 @@ impl EventLoop {
         for session in collection.sessions(provider) {
             let own = slots.iter().filter(|(owner, _)| *owner == session);
             let slots = own.map(|(_, slot)| slot.clone()).collect();
-            if let Some(active) = self.active.get_mut(&session) {
-                active.recording.take(Records { slots, ..records.clone() });
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            let before = collection.provider(provider).filter(|_| counts_overwritten);
+            if let Some((dropped, overwritten)) = before.and_then(|it| it.losses_before(session)) {
+                active.recording.correct_reports(records.provider, dropped, overwritten);
             }
+            active.recording.take(Records { slots, ..records.clone() });
         }
     }
 
@@ -107,13 +126,13 @@ impl EventLoop {
         self.copy_for_snapshots(id);
         // Copies from before are of the other sessions: this one counts none of them, and its guard
         // has none.
-        while self.pass_on_oldest(id) {}
+        self.pass_provider_on(id);
         let recorded = self.coordinator.config_of(id).categories;
         let provider = self.collection.as_ref().and_then(|collection| collection.provider(id));
         let Some(base) = provider.map(|provider| provider.base()) else { return };
         let now = ClockSample::now();
         let (Some(collection), Some(active), Some(connection)) =
-            (&mut self.collection, self.active.get_mut(&session), self.connections.get(&id))
+            (&mut self.collection, self.active.get_mut(&session), self.connections.get_mut(&id))
         else {
             return;
         };
@@ -127,14 +146,17 @@ impl EventLoop {
         let opened = Opened {
             id,
             is_helper: connection.is_helper,
-            joined: provider.joined(joined_at, Some(base.dropped()), packets.as_fd()),
+            joined: provider.joined(joined_at, Some(&base), packets.as_fd()),
             now,
             recorded: &recorded,
             late: Some(LateOpening { durable: &durable, last_saved, unreported }),
         };
         let (buffers, mode) = (&self.admission.buffers, provider.layout().mode());
         let name = &provider.identity().name;
-        let memory = active.recording.reserve(id, mode, buffers, connection.peer, name);
+        let memory = match connection.shares.remove(&session) {
+            Some(memory) => Ok(Some(memory)),
+            None => active.recording.reserve(id, mode, buffers, connection.peer, name),
+        };
         let is_reserved = memory.is_ok();
         if let Ok(memory) = memory {
             active.recording.join(&opened, memory);
@@ -153,7 +175,7 @@ impl EventLoop {
     /// Removes a session from a provider that continues for others.
     pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
         self.copy_for_snapshots(id);
-        while self.pass_on_oldest(id) {}
+        self.pass_provider_on(id);
         let replies = self.coordinator.tracee(id).map(Tracee::replies).unwrap_or_default();
         // It gets no Stop, but the categories of the others.
         let replies = Replies { stop: end == End::Terminated, ..replies };

@@ -1,6 +1,7 @@
 //! Performs the actions of the coordinator.
 
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ impl EventLoop {
         match output {
             Output::Join(id, session) => self.join(id, session),
             Output::Leave(id, session, end) => self.leave(id, session, end),
+            Output::Stream(id) => self.prepare_stream(id),
             Output::Restart(id) => self.report_restart(id),
             Output::State(session, state) => {
                 if let Some(active) = self.active.get_mut(&session) {
@@ -35,7 +37,11 @@ impl EventLoop {
                 let active = self.active.get_mut(&session).into_iter();
                 match state {
                     SessionState::Started => active.for_each(|it| it.note_start()),
-                    SessionState::Stopped => active.for_each(Active::pause),
+                    SessionState::Stopped => {
+                        active.for_each(Active::pause);
+                        self.free_shares(session);
+                    }
+                    SessionState::Terminated => self.free_shares(session),
                     _ => {}
                 }
             }
@@ -48,6 +54,7 @@ impl EventLoop {
             TraceeAction::CreateBuffer => self.create_buffer(id),
             TraceeAction::Send(message) => self.send(id, &message),
             TraceeAction::Save(request) => self.save(id, request),
+            TraceeAction::Streams { first, current } => self.stream(id, first, current),
             TraceeAction::Alert(name) => self.handle_alert(id, name.as_str()),
             TraceeAction::Watched(number) => self.watch(id, number),
             TraceeAction::Held { number, times } => self.hold_watched(id, number, times),
@@ -63,10 +70,12 @@ impl EventLoop {
     /// Reports to a provider's sessions that their recording of it is interrupted.
     fn report_restart(&mut self, id: ProviderId) {
         let Some(connection) = self.connections.get(&id) else { return };
-        let (name, pid) = (connection.name(), connection.peer.pid);
+        let (name, peer) = (connection.name(), connection.peer);
         for session in self.coordinator.sessions_of(id) {
             if let Some(active) = self.active.get(&session) {
-                active.alerts.notices.send(Notice::Restart { name: name.clone(), pid });
+                let is_heeded = active.recording.config().may_trigger(peer.uid);
+                let restart = Notice::Restart { name: name.clone(), pid: peer.pid };
+                active.alerts.notices.send_of(is_heeded, restart);
             }
         }
     }
@@ -91,7 +100,7 @@ impl EventLoop {
         let records = |it: &&mut Active| it.recording.config().may_record(peer.uid, id, &name);
         for active in sessions.filter(records) {
             let (name, reason) = (name.clone(), reason.clone());
-            active.recording.refuse(Refusal { pid: peer.pid, name, reason });
+            active.recording.refuse(peer.uid, Refusal { pid: peer.pid, name, reason });
         }
     }
 
@@ -126,6 +135,8 @@ impl EventLoop {
         if let Some(connection) = self.connections.get_mut(&id) {
             // Handles that are still here were not sent.
             connection.handles = None;
+            connection.shares.clear();
+            self.paused.remove(id);
             match (connection.buffer.take(), connection.packets.take()) {
                 // A provider that did not reply may still record into its buffer.
                 (Some(buffer), Some(packets)) if departure.end == End::TimedOut => {
@@ -161,6 +172,9 @@ impl EventLoop {
         if let Some(connection) = self.connections.remove(&id) {
             // Another thread may close it later.
             let _ = epoll::delete(&self.epoll, &connection.socket);
+            self.admission.unregistered.remove(id);
+            self.paused.remove(id);
+            self.inbox.provider_changes.fetch_add(1, Relaxed);
             self.release(&connection);
             unwatch(&self.epoll, connection.packets);
             self.free_buffers(connection.retained);

@@ -31,7 +31,7 @@ use crate::window::Window;
 
 /// The time for which a provider waits for memory that others will release: until the rest of their
 /// records is archived.
-const BUFFER_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason for which a provider gets no buffer.
 pub(super) enum NoBuffer {
@@ -89,7 +89,8 @@ impl EventLoop {
             Ok(layout) => {
                 self.defer_refusals(id, &sessions);
                 let durable_size = layout.durable_size() as u64;
-                self.provider_event(id, TraceeEvent::BufferReady { durable_size });
+                let rolling_buffers = layout.rolling_buffers() as u32;
+                self.provider_event(id, TraceeEvent::BufferReady { durable_size, rolling_buffers });
             }
             Err(NoBuffer::NoMemory(no_memory)) if no_memory.is_temporary && !is_last_try => {
                 self.admission.pending.push_back(PendingBuffer {
@@ -133,11 +134,11 @@ impl EventLoop {
             let refusal = Refusal { pid: peer.pid, name: name.clone(), reason: reason.to_owned() };
             if !self.coordinator.is_pausing(*session) {
                 if recording.config().may_record(peer.uid, Some(id), &name) {
-                    recording.refuse_finally(id, refusal);
+                    recording.refuse_finally(id, peer.uid, refusal);
                     is_refused = true;
                 }
             } else if awaited.contains(session) {
-                recording.defer_refusal(id, refusal);
+                recording.defer_refusal(id, peer.uid, refusal);
             }
         }
         is_refused
@@ -150,8 +151,9 @@ impl EventLoop {
         for session in sessions.iter().filter(|session| self.coordinator.is_pausing(**session)) {
             let Some(Active { recording, .. }) = self.active.get_mut(session) else { continue };
             let reason = "it waited for memory until the session stopped".to_owned();
-            let refusal = Refusal { pid: connection.peer.pid, name: connection.name(), reason };
-            recording.defer_refusal(id, refusal);
+            let PeerCredentials { pid, uid, .. } = connection.peer;
+            let refusal = Refusal { pid, name: connection.name(), reason };
+            recording.defer_refusal(id, uid, refusal);
         }
     }
 
@@ -170,7 +172,8 @@ impl EventLoop {
                 (self.active.get_mut(session), self.connections.get(&id))
             {
                 let (name, reason) = (connection.name(), waiting.no_memory.to_string());
-                recording.refuse_finally(id, Refusal { pid: connection.peer.pid, name, reason });
+                let PeerCredentials { pid, uid, .. } = connection.peer;
+                recording.refuse_finally(id, uid, Refusal { pid, name, reason });
             }
         }
         awaited

@@ -33,11 +33,16 @@ impl Rate {
 
 /// The rates of users, by user id.
 #[derive(Debug, Default)]
-pub(super) struct UserRates(HashMap<u32, Rate>);
+pub(crate) struct UserRates(HashMap<u32, Rate>);
 
 impl UserRates {
+    /// Returns when the second of a user ends.
+    pub(crate) fn end(&self, uid: u32, now: Instant) -> Instant {
+        self.0.get(&uid).map_or(now, |rate| rate.begun + WINDOW)
+    }
+
     /// Counts one arrival for a user. Returns whether there are at most `most` in this second.
-    pub(super) fn count(&mut self, uid: u32, now: Instant, most: u32) -> bool {
+    pub(crate) fn count(&mut self, uid: u32, now: Instant, most: u32) -> bool {
         if !self.0.contains_key(&uid) {
             self.0.retain(|_, rate| !rate.is_over(now));
         }

@@ -13,19 +13,14 @@ impl EventLoop {
     /// Makes sure that a new connection is within the limits. For this, the oldest connections that
     /// have not registered are read, and then closed. Returns false if the limit is reached.
     pub(super) fn reserve_connection(&mut self, peer: PeerCredentials) -> bool {
-        let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
+        let user = Some(peer.uid);
         let limit = self.admission.limits.unregistered;
         let reason = format!("more than {limit} connections of its user have not registered");
-        while self.unregistered(of_user) >= limit && self.free_oldest(&reason, of_user) {}
+        let unregistered = |it: &Self| it.admission.unregistered.number_of(peer.uid);
+        while unregistered(self) >= limit && self.free_oldest(&reason, user) {}
         let is_full = |it: &Self| it.connections.len() as u64 >= it.admission.connections();
-        while is_full(self) && self.free_oldest(&self.no_descriptor(), |_| true) {}
+        while is_full(self) && self.free_oldest(&self.no_descriptor(), None) {}
         !is_full(self)
-    }
-
-    /// Returns the number of connections that have not registered.
-    fn unregistered(&self, which: impl Fn(&Connection) -> bool) -> u64 {
-        let unregistered = self.connections.values().filter(|it| it.register.is_none());
-        unregistered.filter(|it| which(it)).count() as u64
     }
 
     /// Returns the reason for which a connection is refused if there are too many.
@@ -35,26 +30,25 @@ impl EventLoop {
     }
 
     /// Starts the time in which a connection must register.
-    pub(super) fn expect_registration(&mut self, id: ProviderId) {
+    pub(super) fn expect_registration(&mut self, id: ProviderId, uid: u32) {
         let deadline = Instant::now() + self.admission.limits.register_timeout;
-        self.admission.unregistered.push_back((deadline, id));
+        self.admission.unregistered.add(id, uid, deadline);
     }
 
     /// Returns the earliest deadline of a connection to register.
     pub(super) fn register_deadline(&self) -> Option<Instant> {
-        self.admission.unregistered.front().map(|(deadline, _)| *deadline)
+        self.admission.unregistered.first_deadline().map(|(deadline, _)| deadline)
     }
 
     /// Closes the connections that did not register before their deadlines.
     pub(super) fn close_unregistered(&mut self) {
         let now = Instant::now();
-        while let Some((deadline, id)) = self.admission.unregistered.front().copied() {
-            let is_waiting = self.connections.get(&id).is_some_and(|it| it.register.is_none());
-            if is_waiting && deadline > now {
+        while let Some((deadline, id)) = self.admission.unregistered.first_deadline() {
+            if deadline > now {
                 return;
             }
-            self.admission.unregistered.pop_front();
-            if is_waiting && !self.registers_now(id) {
+            self.admission.unregistered.remove(id);
+            if !self.registers_now(id) {
                 self.reject(id, "it did not register in time");
             }
         }
@@ -62,12 +56,10 @@ impl EventLoop {
 
     /// Reads the messages of the oldest connection that has not registered, and closes it if they
     /// do not register it: if many programs start at once, connections arrive before the messages
-    /// are read. Returns false if there is none.
-    fn free_oldest(&mut self, reason: &str, which: impl Fn(&Connection) -> bool) -> bool {
-        let unregistered = |it: &Connection| it.register.is_none() && which(it);
-        let mut connections = self.connections.iter();
-        let oldest = connections.find(|(_, it)| unregistered(it)).map(|(id, _)| *id);
-        let Some(id) = oldest else { return false };
+    /// are read. Returns false if the user, or all users, have none.
+    fn free_oldest(&mut self, reason: &str, user: Option<u32>) -> bool {
+        let Some(id) = self.admission.unregistered.oldest(user) else { return false };
+        self.admission.unregistered.remove(id);
         if !self.registers_now(id) {
             self.reject(id, reason);
         }

@@ -30,8 +30,10 @@ impl RetainedBuffer {
         buffer: Arc<SharedBuffer>,
         packets: ForeignSocket,
     ) -> Self {
-        // Fails only if the socket is not watched, and it is.
-        let _ = epoll::modify(epoll, &packets, Source::Retained(id).data(), EventFlags::empty());
+        let (data, flags) = (Source::Retained(id).data(), EventFlags::empty());
+        // That of a paused connection is not watched.
+        let _ = epoll::modify(epoll, &packets, data, flags)
+            .or_else(|_| epoll::add(epoll, &packets, data, flags));
         Self { buffer, packets }
     }
 

@@ -15,6 +15,7 @@ use super::categories_query::CategoriesQuery;
 use super::command::Inbox;
 use super::connection::Connection;
 use super::ending::EndingProcess;
+use super::paused::PausedPackets;
 use super::source::Source;
 use crate::collection::Collection;
 use crate::foreign::Closer;
@@ -48,6 +49,7 @@ pub(crate) struct EventLoop {
     /// A sample of the clocks from before the session.
     pub(super) clocks: ClockSample,
     pub(super) admission: Admission,
+    pub(super) paused: PausedPackets,
     /// What closes the descriptors that programs of each user pass.
     pub(super) closers: BTreeMap<u32, Closer>,
     pub(super) machine_providers: MachineProviders,
@@ -86,6 +88,7 @@ impl EventLoop {
             origin: Instant::now(),
             clocks: ClockSample::now(),
             admission,
+            paused: PausedPackets::default(),
             closers: BTreeMap::new(),
             machine_providers,
             accept_resumes_at: None,

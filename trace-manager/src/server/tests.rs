@@ -3,7 +3,9 @@
 mod alerts;
 mod conditions;
 mod guarded;
+mod paused;
 mod retained;
+mod streaming;
 mod turns;
 mod waiting;
 
@@ -263,9 +265,7 @@ fn many_programs_register_at_once() {
     assert_eq!(peers.iter_mut().flat_map(Peer::refusals).count(), 0);
     let late = scene.connect();
     late.socket.send(&ToManager::Register(Register::default()).encode(), &[]).unwrap();
-    for (deadline, _) in &mut scene.event_loop.admission.unregistered {
-        *deadline = Instant::now();
-    }
+    scene.event_loop.admission.unregistered.expire();
     scene.event_loop.close_unregistered();
     assert_eq!(scene.event_loop.connections.len(), 6, "their messages have arrived in time");
 }
@@ -276,9 +276,7 @@ fn a_connection_is_closed_at_its_deadline_unless_it_has_registered() {
     let (mut idle, _registered) = (scene.connect(), scene.register());
     scene.event_loop.close_unregistered();
     assert_eq!(scene.event_loop.connections.len(), 2);
-    for (deadline, _) in &mut scene.event_loop.admission.unregistered {
-        *deadline = Instant::now();
-    }
+    scene.event_loop.admission.unregistered.expire();
     scene.event_loop.close_unregistered();
     assert_eq!(idle.refusals(), ["it did not register in time"]);
     assert_eq!(scene.event_loop.connections.len(), 1);

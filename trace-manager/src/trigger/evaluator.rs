@@ -118,6 +118,17 @@ impl Evaluator {
         }
     }
 
+    /// Notes that the records of a provider are collected while it records, from now on.
+    pub(crate) fn stream(&mut self, provider: u32) {
+        self.providers.entry(provider).and_modify(Provider::stream);
+    }
+
+    /// Returns whether the records of a provider are collected while it records.
+    #[cfg(test)]
+    pub(crate) fn is_live(&self, provider: u32) -> bool {
+        self.providers.get(&provider).is_some_and(Provider::is_live)
+    }
+
     /// Numbers the conditions from `first`. Returns those that providers compare, and the number
     /// after the last. `counter_rate` is that of the CPU's counter, in ticks a second.
     pub(crate) fn number(&mut self, first: u32, counter_rate: u64) -> (Vec<DurationWatch>, u32) {

@@ -31,7 +31,12 @@ fn program() {
     };
     let manager = Manager::bind(&directory.join("manager.sock")).unwrap();
     let start = |name, config| start_guarded(&manager, directory, name, config);
-    let _first = start("first.fxt", config(BufferingMode::Streaming, &["a"]));
+    // The circular session is joined while it records.
+    let mode_of_first = match std::env::var(MODE).unwrap().as_str() {
+        "flight" => BufferingMode::Circular,
+        _ => BufferingMode::Streaming,
+    };
+    let _first = start("first.fxt", config(mode_of_first, &["a"]));
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let second = start("second.fxt", config_of_second);
     assert!(second.wait_state(trace_manager::SessionState::Started, LONG));
@@ -99,7 +104,7 @@ fn killed(mode: &str) -> (TempDir, program::Recorded) {
 
 #[test]
 fn each_guard_completes_its_own_archive() {
-    for mode in ["streaming", "circular"] {
+    for mode in ["streaming", "circular", "flight"] {
         let (directory, recorded) = killed(mode);
         let archive = |name| Archive::open(&directory.path().join(name));
         let (first, second) = (archive("first.fxt"), archive("second.fxt"));

@@ -24,12 +24,50 @@ fn a_streaming_session_joins_a_circular_one() {
     program.run(1000);
     let recorded = program.end();
     let (archive, summary) = recorder.end();
+    assert!(!archive.has_note(INTERRUPTED), "the provider keeps its buffer");
+    assert_eq!((summary.providers.len(), summary.lost()), (1, 0));
     let numbers = archive.numbers("a");
-    assert_eq!(numbers.last(), recorded["a"].last());
-    assert!(archive.has_note(INTERRUPTED), "the provider got a new buffer");
-    assert_eq!(summary.providers.len(), 1, "one for both buffers");
     assert_eq!(summary.events(), numbers.len() as u64);
     assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
+}
+
+/// The circular buffer has overwritten records before the other session joins, and the manager
+/// removes more of them later. The other session has neither.
+#[test]
+fn a_joined_circular_session_keeps_its_last_records() {
+    let stage = Stage::new();
+    // Four rolling buffers: the program can fill half of one, which takes it some 100 ms, before
+    // the manager has saved the oldest.
+    let small = SessionConfig { buffer_size: 384 << 10, ..config(BufferingMode::Circular, &["a"]) };
+    let recorder = stage.start("recorder.fxt", small.clone());
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(16_000);
+    let other = stage.start("other.fxt", SessionConfig { buffer_size: 1 << 20, ..small });
+    other.wait_started();
+    let snapshot = stage.directory.path().join("snapshot.fxt");
+    recorder.handle.snapshot(&snapshot).unwrap();
+    let from = program.run(1000);
+    let (other, of_other) = other.end();
+    let provider = &of_other.providers[0];
+    assert_eq!(provider.overwritten, 0, "{provider:?}");
+    assert!(!other.has_note("older records overwritten"));
+    program.run(8000);
+    let recorded = program.end();
+    let (archive, summary) = recorder.end();
+    assert!(summary.providers[0].overwritten > 2, "{summary:?}");
+    assert!(archive.has_note("older records overwritten") && !archive.has_note(INTERRUPTED));
+    let snapshot = Archive::open(&snapshot);
+    for (archive, lost) in
+        [(&archive, summary.lost()), (&other, of_other.lost()), (&snapshot, summary.lost())]
+    {
+        let numbers = archive.numbers("a");
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+        let missing = numbers[numbers.len() - 1] + 1 - numbers[0] - numbers.len() as u64;
+        assert!(missing <= lost, "{missing} are missing, {lost} are reported as lost");
+        assert!(numbers.len() > 400, "{}", numbers.len());
+    }
+    assert_eq!(archive.numbers("a").last(), recorded["a"].last());
+    assert!(other.numbers("a").last().is_some_and(|last| *last >= from - 2));
 }
 
 /// The program counts events that nobody records. It may record more than the buffer has space for

@@ -17,7 +17,7 @@ pub use layout::{Layout, LayoutError, Parts};
 pub const MAGIC: u64 = 0x6275_66ee_6865_6164;
 
 /// The version of this layout.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = if MODEL { 256 } else { 4096 };

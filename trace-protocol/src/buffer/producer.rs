@@ -10,6 +10,7 @@
 //! | `chunk` | what makes a chunk decode by itself | traced threads once a chunk |
 //! | `loss_table` | what each thread lost | traced threads, where there is no room |
 //! | `control` | start, stop, hand over | the service thread |
+//! | `stream` | from circular to streaming mode | the service thread |
 
 mod backoff;
 mod chunk;
@@ -26,11 +27,14 @@ mod reservation;
 mod scope;
 mod session;
 mod slot;
+mod stream;
 
 pub use durable::{DurableFull, DurableWriter};
 pub use loss::LossReason;
 pub use recorder::Recorder;
 pub use reservation::Reservation;
-pub use scope::{OpenScope, Watch, WatchedDuration, LATE_COMPLETE};
+pub(crate) use scope::wrapped_count_of_mark;
+pub use scope::{OpenScope, Watch, WatchedDuration};
 pub use session::{LossStrings, RecorderSession, Wake, CHUNK_THREAD};
 pub use slot::Slot;
+pub use stream::Streamed;

@@ -39,6 +39,7 @@ fn every_to_provider() -> Vec<ToProvider> {
             name: "request".to_owned(),
             ticks: 50_000_000,
         }]),
+        ToProvider::Stream,
         ToProvider::Refused { reason: "full".to_owned() },
     ]
 }
@@ -69,6 +70,7 @@ fn the_features_of_a_provider_have_these_bytes() {
     assert!(!Features::default().contains(Features::SET_CATEGORIES));
     let both = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
     assert_eq!(both, Features::from_bits(5));
+    assert_eq!(both.with(Features::STREAM), Features::from_bits(13));
 }
 
 #[test]

@@ -68,6 +68,9 @@ impl Features {
     /// that of programs that compared scopes only.
     pub const SET_CONDITIONS: Self = Self(4);
 
+    /// Accepts [`Stream`](super::ToProvider::Stream).
+    pub const STREAM: Self = Self(8);
+
     /// Returns this set with `features`.
     #[must_use]
     pub const fn with(self, features: Self) -> Self {

@@ -15,6 +15,7 @@ const FLUSH: u16 = 0x107;
 const REFUSED: u16 = 0x108;
 const SET_CATEGORIES: u16 = 0x109;
 const SET_CONDITIONS: u16 = 0x10a;
+const STREAM: u16 = 0x10b;
 
 /// The treatment of records that are in the buffer at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,6 +130,10 @@ pub enum ToProvider {
     /// [`Start`](Self::Start) or [`SetCategories`](Self::SetCategories) on. Only for providers with
     /// [`Features::SET_CONDITIONS`](super::Features::SET_CONDITIONS).
     SetConditions(Vec<DurationLimit>),
+    /// Circular only: from now on, the buffer is a streaming one, without an interruption. The
+    /// reply is the packet [`Streaming`](crate::packet::Packet::Streaming). Only for providers with
+    /// [`Features::STREAM`](super::Features::STREAM).
+    Stream,
     /// Refuses the provider for this session, or, if the connection is then closed, for all. The
     /// provider retries after a delay.
     Refused {
@@ -170,6 +175,7 @@ impl ToProvider {
                     body.u64(limit.ticks);
                 });
             }),
+            Self::Stream => encode_message(STREAM, |_| {}),
             Self::Refused { reason } => encode_message(REFUSED, |body| body.string(reason)),
         }
     }
@@ -192,6 +198,7 @@ impl Message for ToProvider {
             SET_CONDITIONS => decode_all(kind, untrusted, |body| {
                 Some(Self::SetConditions(body.list(read_duration_limit)?))
             }),
+            STREAM => empty(Self::Stream),
             REFUSED => {
                 decode_all(kind, untrusted, |body| Some(Self::Refused { reason: body.string()? }))
             }

@@ -11,4 +11,5 @@ mod live;
 mod modes;
 mod saved;
 mod scopes;
+mod streaming;
 mod threads;

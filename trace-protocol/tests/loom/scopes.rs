@@ -1,6 +1,7 @@
 //! Scopes that end while recording stops, or their rolling buffer is handed over.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use loom::thread;
 use trace_format::layout::{event, EventType};
@@ -135,6 +136,77 @@ fn an_end_is_not_in_the_next_recording() {
             let next = recorder.start().unwrap();
             writer.join().unwrap();
             assert_eq!(buffer.rolling(next), []);
+        });
+    }
+}
+
+/// A circular recording begins to stream while a scope begins and ends, and its rolling buffer is
+/// left: the scope is in what is saved once, whichever records it has.
+#[test]
+fn a_scope_that_begins_meanwhile_ends_once() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Circular, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let writer = thread::spawn(move || {
+                let scope = begin(recorder, slot);
+                // Five instants fill the rolling buffer, so that some scopes end in the next one.
+                for value in 0..5 {
+                    super::instant(recorder, slot, value);
+                }
+                scope.end(slot, recorder, || 20, |_| {});
+            });
+            // At first without patience: a thread in a trace point leaves the recording as it was.
+            let tried = recorder.stream(Duration::ZERO);
+            let streamed = tried.or_else(|| recorder.stream(PATIENCE)).unwrap();
+            assert_eq!(streamed.first, 0, "both rolling buffers are kept");
+            writer.join().unwrap();
+            recorder.stop(PATIENCE);
+            let mut collector = buffer.collector();
+            collector.stream_from(streamed.first);
+            let mut words = Vec::new();
+            collector.finish(&mut words);
+            assert_eq!(collector.stats().rejections(), 0, "{words:x?}");
+            let kinds = super::events(&words, 1).into_iter().map(|(kind, _)| kind);
+            let kinds: Vec<_> = kinds.filter(|kind| *kind != EventType::Instant).collect();
+            match kinds[..] {
+                [EventType::DurationComplete] => {}
+                [EventType::DurationBegin, EventType::DurationEnd] => {}
+                ref other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+/// A thread switches while the change begins: the change knows of the switch, and no rolling buffer
+/// that is to be saved is written to.
+#[test]
+fn a_switch_during_the_change_is_before_it() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::with(super::layout(BufferingMode::Circular, 128), asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let writer = thread::spawn(move || {
+                (0..5).filter(|value| super::instant(recorder, slot, *value)).collect::<Vec<u64>>()
+            });
+            let streamed = recorder.stream(PATIENCE).unwrap();
+            recorder.quiesce(PATIENCE);
+            let wraps = streamed.first..streamed.current;
+            let full: Vec<_> = wraps.clone().map(|wrap| buffer.rolling(wrap)).collect();
+            let written = writer.join().unwrap();
+            let after: Vec<_> = wraps.map(|wrap| buffer.rolling(wrap)).collect();
+            assert_eq!(after, full, "{streamed:?}");
+            assert!(recorder.current().unwrap() < streamed.first + 2, "nothing is saved");
+            recorder.stop(PATIENCE);
+            let (mut collector, mut words) = (buffer.collector(), Vec::new());
+            collector.stream_from(streamed.first);
+            collector.finish(&mut words);
+            let kept: Vec<u64> = super::events(&words, 1).into_iter().map(|it| it.1).collect();
+            let first = written.iter().position(|value| kept.first() == Some(value));
+            let first = first.unwrap_or(written.len());
+            assert_eq!(kept, written[first..], "a suffix of what was written");
         });
     }
 }

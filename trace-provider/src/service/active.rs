@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
+use trace_protocol::buffer::producer::Streamed;
 
 use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
@@ -13,6 +14,7 @@ use crate::engine::observers::{Announcer, Work};
 use crate::engine::Engine;
 use crate::service::recording::Recording;
 use crate::service::slots::add_slots;
+use crate::service::tries::Tries;
 use crate::sys;
 use crate::TraceState;
 
@@ -22,6 +24,10 @@ pub(crate) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait for threads to leave a rolling buffer in one turn of the service thread.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// The longest wait for threads to leave trace points, before the recording streams: no thread can
+/// begin a rolling buffer meanwhile.
+const STREAM_PATIENCE: Duration = Duration::from_millis(5);
+
 /// The recorder's buffer, and the progress of its hand-over.
 #[derive(Debug)]
 pub(crate) struct Active<'a> {
@@ -29,6 +35,10 @@ pub(crate) struct Active<'a> {
     recording: Recording<'a>,
     announcer: &'a Announcer,
     layout: Layout,
+    /// What happens when a rolling buffer is full.
+    mode: BufferingMode,
+    /// The tries to stream, while the recorder is to stream and waits for threads.
+    stream_tries: Option<Tries>,
     /// The oldest wrapped count that is not handed over yet.
     next: u32,
     /// The state that was announced last. A recording stops only after it is `Stopping`.
@@ -54,7 +64,18 @@ impl<'a> Active<'a> {
         }
         let named = Instant::now();
         let state = TraceState::Stopped;
-        Some(Self { engine, recording, announcer, layout, next: 0, state, named })
+        let mode = layout.mode();
+        Some(Self {
+            engine,
+            recording,
+            announcer,
+            layout,
+            mode,
+            stream_tries: None,
+            next: 0,
+            state,
+            named,
+        })
     }
 
     /// Starts recording `categories`, with a cleared durable buffer if `clear`. Does nothing during
@@ -66,6 +87,7 @@ impl<'a> Active<'a> {
         if clear {
             self.recording.clear();
         }
+        (self.mode, self.stream_tries) = (self.layout.mode(), None);
         // Not the current one: threads may have filled the first one already.
         self.next = self.recording.start(categories).unwrap_or(0);
         self.enter(TraceState::Started);
@@ -110,7 +132,39 @@ impl<'a> Active<'a> {
 
     /// Returns what happens when a rolling buffer is full.
     pub(crate) fn mode(&self) -> BufferingMode {
-        self.layout.mode()
+        self.mode
+    }
+
+    /// Lets [`Active::stream`] begin to stream, if the recording is circular.
+    pub(crate) fn begin_streaming(&mut self) {
+        if self.is_started() && self.mode == BufferingMode::Circular {
+            self.stream_tries.get_or_insert_with(|| Tries::new(Instant::now()));
+        }
+    }
+
+    /// Returns the time until the next try to stream, if the recording is to stream and does not
+    /// yet.
+    pub(crate) fn next_stream_try(&self) -> Option<Duration> {
+        self.stream_tries.as_ref().map(|tries| tries.remaining(Instant::now()))
+    }
+
+    /// Begins to stream, if a try is due, and no thread is in the middle of a trace point. Returns
+    /// the rolling buffers from then on, which are full ones to save.
+    pub(crate) fn stream(&mut self) -> Option<Streamed> {
+        if !self.is_started() {
+            return None;
+        }
+        let tries = self.stream_tries.as_mut()?;
+        if !tries.remaining(Instant::now()).is_zero() {
+            return None;
+        }
+        let Some(streamed) = self.engine.recorder.stream(STREAM_PATIENCE) else {
+            tries.failed(Instant::now());
+            return None;
+        };
+        (self.mode, self.stream_tries) = (BufferingMode::Streaming, None);
+        self.next = streamed.first;
+        Some(streamed)
     }
 
     /// Returns whether there is a recording, which may be about to stop.

@@ -4,12 +4,12 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 
 use trace_format::layout::cut_str;
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::message::{Decoder, Initialize, ToManager, ToProvider};
 use trace_protocol::socket::Socket;
 
 use crate::engine::wake::Listener;
 use crate::not_traced::NotTraced;
-use crate::service::active::NAMES_INTERVAL;
 use crate::service::backoff::Outcome;
 use crate::service::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
 use crate::service::registration::register;
@@ -89,9 +89,7 @@ impl<'a> Link<'a> {
         }
         while !self.service.is_quitting() && !self.moves() {
             if !self.turn()? {
-                let session = self.session.as_ref();
-                let is_started = session.is_some_and(|session| session.active.is_started());
-                self.service.wait(is_started.then_some(NAMES_INTERVAL));
+                self.service.wait(self.session.as_ref().and_then(ManagerSession::pause));
             }
         }
         Ok(())
@@ -171,7 +169,7 @@ impl<'a> Link<'a> {
 
     fn handle(&mut self, message: ToProvider) -> Result<(), Closed> {
         match message {
-            ToProvider::Registered { started: false } => self.service.settle(),
+            ToProvider::Registered { started: false } => drop(self.service.settle()),
             ToProvider::Registered { started: true } => {}
             ToProvider::Refused { reason } => {
                 self.refused = true;
@@ -185,7 +183,11 @@ impl<'a> Link<'a> {
                 if let Some(session) = self.session.as_mut() {
                     session.start(&options, self.service.config.category_set())?;
                 }
-                self.service.settle();
+                let late = self.service.settle().unwrap_or_default();
+                if let Some(session) = self.session.as_mut() {
+                    let millis = late.as_nanos().div_ceil(1_000_000) as u64;
+                    session.active.report_omission(Omission::Beginning, millis);
+                }
             }
             ToProvider::SetCategories { sequence, categories } => {
                 if let Some(session) = self.session.as_mut() {
@@ -196,6 +198,11 @@ impl<'a> Link<'a> {
             ToProvider::SetConditions(limits) => {
                 if let Some(session) = self.session.as_mut() {
                     session.set_conditions(&limits)?;
+                }
+            }
+            ToProvider::Stream => {
+                if let Some(session) = self.session.as_mut() {
+                    session.stream();
                 }
             }
             ToProvider::Stop => {

@@ -14,7 +14,7 @@ pub(crate) fn register(service: &Service) -> [ToManager; 2] {
         durable_hint: durable_hint(service),
         categories: service.client.categories(),
     });
-    let features = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
+    let features = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS).with(Features::STREAM);
     [ToManager::Supports(features), register]
 }
 

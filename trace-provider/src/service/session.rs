@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::omission::Omission;
+use trace_protocol::buffer::producer::Streamed;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{BufferDisposition, DurationLimit, StartOptions};
 use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
@@ -103,6 +104,18 @@ impl<'a> ManagerSession<'a> {
         Ok(())
     }
 
+    /// Returns the longest time until there may be work that no message requests, if any.
+    pub(crate) fn pause(&self) -> Option<Duration> {
+        let until_try = self.active.next_stream_try().unwrap_or(NAMES_INTERVAL);
+        self.active.is_started().then_some(until_try.min(NAMES_INTERVAL))
+    }
+
+    /// Begins to stream into a circular buffer. The manager gets the reply before the requests to
+    /// save its rolling buffers.
+    pub(crate) fn stream(&mut self) {
+        self.active.begin_streaming();
+    }
+
     pub(crate) fn stop(&mut self) -> Result<(), Closed> {
         self.announce_stop()?;
         if !self.active.stop() {
@@ -168,6 +181,9 @@ impl<'a> ManagerSession<'a> {
     /// more packets of the manager.
     fn save(&mut self) -> Result<bool, Closed> {
         let more = self.receive_packets()?;
+        if let Some(Streamed { first, current }) = self.active.stream() {
+            self.send(Packet::Streaming { first, current })?;
+        }
         self.hand_over()?;
         Ok(more)
     }

@@ -1,7 +1,7 @@
 //! State that the service thread shares with the application.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::not_traced::NotTraced;
 
@@ -16,6 +16,8 @@ pub(crate) struct Shared {
 struct State {
     /// It is decided whether the first events are recorded.
     settled: bool,
+    /// When the application went on although it is not decided.
+    gone_on: Option<Instant>,
     /// The service thread must end.
     quit: bool,
     ended: bool,
@@ -52,9 +54,12 @@ impl Shared {
         drop(waited);
     }
 
-    /// Reports that it is decided whether the first events are recorded.
-    pub(crate) fn settle(&self) {
-        self.change(|state| state.settled = true);
+    /// Reports that it is decided whether the first events are recorded. Returns for how long the
+    /// application has not waited any more, once.
+    pub(crate) fn settle(&self) -> Option<Duration> {
+        let mut gone_on = None;
+        self.change(|state| (gone_on, state.settled) = (state.gone_on.take(), true));
+        gone_on.map(|since| since.elapsed())
     }
 
     /// Reports the end of the service thread.
@@ -92,6 +97,10 @@ impl Shared {
     /// Waits until it is decided whether the first events are recorded.
     pub(crate) fn wait_until_settled(&self, patience: Duration) {
         self.wait_until(patience, |state| state.settled);
+        let mut state = self.lock();
+        if !state.settled {
+            state.gone_on = Some(Instant::now());
+        }
     }
 
     /// Waits for the end of the service thread. Returns whether it has ended.

@@ -64,7 +64,7 @@ impl Client for Application {
 
     fn forget(&self) {
         registry::forget_alerts();
-        let _earlier = (value::take_cut(), foreign::take_missed_calls());
+        let _earlier = (value::take_cut(), foreign::take_missed());
     }
 
     fn turn(&self, table: &mut Table) {
@@ -84,7 +84,9 @@ impl Client for Application {
         names::end();
         if let Some(table) = ENGINE.table().as_mut() {
             table.report_omission(Omission::Strings, value::take_cut());
-            table.report_omission(Omission::Calls, foreign::take_missed_calls());
+            for (omission, number) in foreign::take_missed() {
+                table.report_omission(omission, number);
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::control::{Reply, SessionInfo};
 
+use super::recent::Subject;
 use super::{failed, no_session, ControlLoop};
 use crate::control_server::convert;
 use crate::control_server::machine::{Input, Query, SessionId, Ticket};
@@ -27,6 +28,9 @@ impl ControlLoop {
 
     /// Requests the categories on another thread, because the providers may take a second.
     pub(super) fn query_categories(&mut self, user: Option<u32>) {
+        if let Some(reply) = self.recent.get(Subject::KnownCategories(user), Instant::now()) {
+            return self.dispatch(Input::KnownCategories(user, Box::new(reply)));
+        }
         let shared = Arc::clone(&self.shared);
         let builder = thread::Builder::new().name("trace-query".to_owned());
         let spawned = builder.spawn(move || {
@@ -75,6 +79,7 @@ impl ControlLoop {
     pub(super) fn counted(&mut self, counts: Vec<(SessionId, EventCounts)>) {
         self.is_counting = false;
         for (id, events) in counts {
+            self.recent.forget(id);
             if let Some(running) = self.sessions.get_mut(&id) {
                 running.counted = Some((Instant::now(), events));
             }
@@ -84,14 +89,27 @@ impl ControlLoop {
     /// Replies with the events that were counted the last time, or collected since.
     pub(super) fn reply_counted(&mut self, ticket: Ticket, query: Query) {
         let reply = match query {
-            Query::Providers(user) => providers(&self.shared.manager, user),
+            Query::Providers(user) => {
+                self.recent(Subject::Providers(user), |it| providers(&it.shared.manager, user))
+            }
             Query::Sessions(sessions) => {
                 let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
                 Reply::Sessions(infos.collect())
             }
-            Query::Statistics(id) => self.statistics(id),
+            Query::Statistics(id) => self.recent(Subject::Statistics(id), |it| it.statistics(id)),
         };
         self.reply(ticket, reply);
+    }
+
+    /// Returns the reply to a query of a moment ago, or that of `query`.
+    fn recent(&mut self, subject: Subject, query: impl FnOnce(&Self) -> Reply) -> Reply {
+        self.recent.providers_changed(self.shared.manager.provider_changes());
+        let recent = self.recent.get(subject, Instant::now());
+        recent.unwrap_or_else(|| {
+            let reply = query(self);
+            self.recent.keep(subject, Instant::now(), &reply);
+            reply
+        })
     }
 
     fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {

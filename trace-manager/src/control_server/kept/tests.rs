@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::os::unix::fs::{symlink, PermissionsExt};
 
 use trace_protocol::socket::PeerCredentials;
@@ -131,6 +132,34 @@ fn an_existing_file_is_no_next_part() {
     assert_eq!(in_folder, Output::Beneath("b/c.d/a.2".to_owned()));
 }
 
+/// A file system of a user may have all of them.
+#[test]
+fn the_search_for_a_part_without_a_file_is_short() {
+    let tried = Cell::new(0);
+    let search = |last, taken: u64| {
+        tried.set(0);
+        let is_taken = |part| part <= taken;
+        first_free(last, |part| {
+            tried.set(tried.get() + 1);
+            Ok(!is_taken(part))
+        })
+    };
+    for (last, taken) in [(1, 0), (1, 1), (1, 2), (1, 300), (7, 1_000_000), (1, 1 << 40)] {
+        assert_eq!(search(last, taken).unwrap(), last.max(taken) + 1);
+        assert!(tried.get() <= 128, "{}", tried.get());
+    }
+    assert!(search(1, u64::MAX).is_err() && tried.get() <= 64, "{}", tried.get());
+}
+
+/// It may have the file.
+#[test]
+fn a_part_whose_file_cannot_be_found_is_not_free() {
+    let place = Place::new();
+    let output = Output::Beneath(format!("{}.fxt", "a".repeat(251)));
+    let directory = File::open(place.directory.path()).unwrap().into();
+    assert!(next_part(&directory, &output, 1).is_err(), "the name is too long");
+}
+
 #[test]
 fn a_guard_that_has_noted_nothing_leaves_the_start_and_another_boot_its_own() {
     let place = Place::new();
@@ -197,6 +226,23 @@ fn a_directory_that_was_replaced_is_not_used() {
         let error = open_directory(&KeptSession { directory, ..session.clone() }).unwrap_err();
         assert!(error.to_string().ends_with("is another directory now"), "{error}");
     }
+}
+
+/// The file system may work again at the next start.
+#[test]
+fn the_file_of_a_session_stays_after_errors_that_may_be_over_later() {
+    let place = Place::new();
+    place.keep(None);
+    let (file, _) = place.only();
+    for error in [Errno::STALE, Errno::IO, Errno::NOTCONN] {
+        file.remove_after(&error.into());
+        assert_eq!(place.folder.read().sessions.len(), 1, "{error}");
+    }
+    file.remove_after(&Errno::NOENT.into());
+    assert!(place.folder.read().sessions.is_empty());
+    place.keep(None);
+    file.remove_after(&other("it is another directory"));
+    assert!(place.folder.read().sessions.is_empty());
 }
 
 #[test]

@@ -138,8 +138,9 @@ impl World {
             ..TraceConfig::default()
         };
         self.track(caller, None, &config, S::Starting);
-        let (descriptor, queue) = (ForeignDescriptor::none(), Arc::<EventQueue>::default());
-        let request = OpenRequest { config, descriptor, caller, queue, earlier: None };
+        let (descriptor, queue) = (Some(ForeignDescriptor::none()), Arc::<EventQueue>::default());
+        let request =
+            OpenRequest { config, descriptor, caller, queue, earlier: None, is_own: true };
         self.on(Input::Restore(Box::new(request)));
         self.audit();
     }

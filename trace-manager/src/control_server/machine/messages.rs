@@ -35,7 +35,7 @@ pub(in crate::control_server) struct Ticket {
 pub(in crate::control_server) enum Input {
     /// A controller connected.
     Connected(ClientId, Caller),
-    /// This connection is that of the daemon itself.
+    /// The connection that is added next is that of the daemon itself.
     IsOwn(ClientId),
     /// A session of a killed daemon goes on.
     Restore(Box<OpenRequest>),
@@ -124,11 +124,14 @@ pub(in crate::control_server) enum Output {
 pub(in crate::control_server) struct OpenRequest {
     /// Its configuration, with the categories of groups.
     pub(in crate::control_server) config: TraceConfig,
-    pub(in crate::control_server) descriptor: ForeignDescriptor,
+    /// The output, or its directory; `None` if `earlier` has the path of the directory.
+    pub(in crate::control_server) descriptor: Option<ForeignDescriptor>,
     pub(in crate::control_server) caller: Caller,
     pub(in crate::control_server) queue: Arc<EventQueue>,
     /// The part that a killed daemon has written, if there is one.
     pub(in crate::control_server) earlier: Option<(KeptFile, KeptSession)>,
+    /// Whether the daemon itself starts it. Its messages in the log are not limited.
+    pub(in crate::control_server) is_own: bool,
 }
 
 /// A snapshot to write.

@@ -36,7 +36,7 @@ impl ControlMachine {
         now: Time,
     ) {
         let Some(Caller { peer, .. }) = self.clients.get(&client) else { return };
-        if !self.requests.take(peer.uid, now) {
+        if !self.own.contains(&client) && !self.requests.take(peer.uid, now) {
             let reason = format!("more than {} requests in a second", self.limits.requests);
             return self.close(client, &reason);
         }
@@ -65,7 +65,7 @@ impl ControlMachine {
             Request::Start(start) => return self.start(ticket, start, now),
             Request::Stop(stop) => return self.request_stop(ticket, &stop, now),
             Request::Terminate(end) => return self.terminate(ticket, &end),
-            Request::Flush(name) => return self.flush(ticket, &name),
+            Request::Flush(name) => return self.flush(ticket, &name, now),
             Request::Snapshot(snapshot) => return self.snapshot(ticket, snapshot, descriptor, now),
             Request::GetStatistics(name) => {
                 let id = self.find(ticket, &name)?;
@@ -75,7 +75,7 @@ impl ControlMachine {
             Request::ChangeCategories(change) => {
                 return self.change_categories(ticket, &change, now)
             }
-            Request::Follow(follow) => return self.follow(ticket, &follow, descriptor),
+            Request::Follow(follow) => return self.follow(ticket, &follow, descriptor, now),
         }
         Ok(())
     }
@@ -208,9 +208,17 @@ impl ControlMachine {
             Phase::Stopped(_) => return refused(StartError::Terminating, "the session has ended"),
         }
         // An empty list selects all categories already.
-        if !session.config.categories.is_empty() {
+        let selects_all = session.config.categories.is_empty();
+        if !selects_all {
             additional.splice(0..0, session.config.categories.iter().cloned());
             check_categories(&additional).map_err(|it| general(GeneralError::BadRequest, it))?;
+        }
+        let Some(caller) = self.clients.get(&ticket.client) else { return Ok(()) };
+        if !self.own.contains(&ticket.client) && !self.starts.take(caller.peer.uid, now) {
+            let reason = format!("more than {} sessions start in a minute", self.limits.starts);
+            return Err(general(GeneralError::Quota, reason));
+        }
+        if !selects_all {
             session.config.categories = additional;
         }
         let starting = Phase::Starting(Starting::new(ticket));
@@ -224,7 +232,9 @@ impl ControlMachine {
             (session.config.clone(), session.caller, Arc::clone(&session.queue));
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);
-        let request = OpenRequest { config, descriptor, caller, queue, earlier: None };
+        let descriptor = Some(descriptor);
+        let is_own = self.own.contains(&ticket.client);
+        let request = OpenRequest { config, descriptor, caller, queue, earlier: None, is_own };
         self.outputs.push(Output::Open(id, Box::new(request)));
         Ok(())
     }
@@ -297,7 +307,7 @@ impl ControlMachine {
         }
     }
 
-    fn flush(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
+    fn flush(&mut self, ticket: Ticket, name: &str, now: Time) -> Result<(), Refused> {
         let refused = |error, reason: String| Err((ErrorCode::Flush(error), reason));
         let id = match self.find(ticket, name) {
             Ok(id) => id,
@@ -305,6 +315,11 @@ impl ControlMachine {
         };
         if !self.sessions.get(&id).is_some_and(ControlledSession::records) {
             return refused(FlushError::NotStarted, NOT_RECORDING.to_owned());
+        }
+        let Some(peer) = self.peer(ticket) else { return Ok(()) };
+        if !self.own.contains(&ticket.client) && !self.flushes.take(peer.uid, now) {
+            let reason = format!("more than {} flushes in a second", self.limits.flushes);
+            return Err(general(GeneralError::Quota, reason));
         }
         self.outputs.push(Output::Flush(id));
         self.reply(ticket, Reply::Flushed);
@@ -344,6 +359,7 @@ impl ControlMachine {
         ticket: Ticket,
         request: &FollowRequest,
         descriptor: Option<ForeignDescriptor>,
+        now: Time,
     ) -> Result<(), Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
@@ -353,6 +369,7 @@ impl ControlMachine {
         self.check_records(id)?;
         let Some(peer) = self.peer(ticket) else { return Ok(()) };
         let lease = self.lease_stream(peer.uid)?;
+        self.take_change(ticket, now)?;
         let job = FollowJob { categories, descriptor, peer, lease };
         self.outputs.push(Output::Follow(id, ticket, job));
         Ok(())
@@ -386,15 +403,17 @@ impl ControlMachine {
         Ok(())
     }
 
-    /// Fails if the user has changed the sessions' categories, or started stopped sessions again,
-    /// too often. Both take time for each program.
+    /// Fails if the user has changed the sessions' categories, started stopped sessions again, or
+    /// started live streams, too often. These take time for each program.
     pub(super) fn take_change(&mut self, ticket: Ticket, now: Time) -> Result<(), Refused> {
         let Some(peer) = self.peer(ticket) else { return Ok(()) };
-        if self.category_changes.take(peer.uid, now) {
+        if self.own.contains(&ticket.client) || self.category_changes.take(peer.uid, now) {
             return Ok(());
         }
         let limit = self.limits.category_changes;
-        let reason = format!("more than {limit} category changes or further starts in a minute");
+        let reason = format!(
+            "more than {limit} category changes, further starts or live streams in a minute"
+        );
         Err(general(GeneralError::Quota, reason))
     }
 

@@ -1,6 +1,5 @@
 //! One session.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trace_protocol::control::{
@@ -217,7 +216,7 @@ impl ControlledSession {
     }
 
     /// Adds a client that watches. Returns the alerts of the time when nobody did.
-    pub(super) fn watch(&mut self, client: ClientId) -> VecDeque<String> {
+    pub(super) fn watch(&mut self, client: ClientId) -> Vec<String> {
         if !self.watchers.contains(&client) {
             self.watchers.push(client);
         }

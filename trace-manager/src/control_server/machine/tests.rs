@@ -15,6 +15,7 @@ use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
 use super::*;
+use crate::control_server::event_queue::Kind;
 use crate::foreign::{Closer, ForeignDescriptor};
 
 /// A machine with clients and the messages that they have received.
@@ -165,7 +166,7 @@ impl Scene {
 
     /// Raises an alert, as the thread of the session forwards it.
     pub(super) fn alert(&mut self, session: SessionId, name: &str) {
-        assert!(self.machine.sessions[&session].queue.push(true));
+        assert!(self.machine.sessions[&session].queue.push(Kind::Alert));
         self.on(Input::Session(session, SessionEvent::Alert(name.to_owned())));
     }
 

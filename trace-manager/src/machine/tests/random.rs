@@ -13,6 +13,7 @@ fn packet() -> impl Strategy<Value = Packet> {
         4 => Just(Packet::Started { version: 1 }),
         4 => Just(Packet::Stopped),
         1 => Just(Packet::Started { version: 9 }),
+        1 => Just(Packet::Streaming { first: 0, current: 1 }),
         3 => (1u32..4).prop_map(|sequence| Packet::CategoriesSet { sequence }),
         4 => (0u32..3, 0u64..3).prop_map(|(wrapped_count, words)| Packet::SaveBuffer {
             wrapped_count,
@@ -24,6 +25,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 fn event() -> impl Strategy<Value = TraceeEvent> {
     prop_oneof![
         8 => packet().prop_map(TraceeEvent::Packet),
+        2 => Just(TraceeEvent::Checked),
         1 => Just(TraceeEvent::PacketsClosed),
         1 => Just(TraceeEvent::Disconnected),
         1 => Just(TraceeEvent::Violation(Violation::Flood)),
@@ -41,7 +43,7 @@ fn registration(bits: u32) -> Registration {
 fn input() -> impl Strategy<Value = Input> {
     let session = || 1..=SESSIONS;
     prop_oneof![
-        2 => (1u32..5, 0u32..2)
+        2 => (1u32..5, prop_oneof![Just(0), Just(1), Just(9)])
             .prop_map(|(id, bits)| Input::Registered(id, registration(bits))),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
         // A provider that follows the protocol.
@@ -104,6 +106,7 @@ impl Model {
                 self.states.remove(&session);
             }
             Output::State(session, state) => drop(self.states.insert(session, state)),
+            Output::Stream(id) => assert!(self.buffers.contains_key(&id), "{id} records"),
             Output::Restart(id) => assert!(self.buffers.contains_key(&id), "{id} records"),
             Output::Provider(..) => {}
         }
@@ -116,6 +119,10 @@ impl Model {
             ToProvider::Start(_) => Some(TraceeEvent::Packet(Packet::Started { version: 1 })),
             ToProvider::Stop => Some(TraceeEvent::Packet(Packet::Stopped)),
             ToProvider::Terminate => Some(TraceeEvent::PacketsClosed),
+            ToProvider::Stream => {
+                let streaming = Packet::Streaming { first: 0, current: 1 };
+                Some(TraceeEvent::Packet(streaming))
+            }
             ToProvider::SetCategories { sequence, .. } => {
                 Some(TraceeEvent::Packet(Packet::CategoriesSet { sequence }))
             }

@@ -46,6 +46,8 @@ pub enum TraceeEvent {
     BufferReady {
         /// Size of the durable buffer in bytes.
         durable_size: u64,
+        /// The number of rolling buffers.
+        rolling_buffers: u32,
     },
     /// The loop could not create its buffer.
     NoBuffer,
@@ -55,6 +57,17 @@ pub enum TraceeEvent {
     SetCategories(Vec<String>),
     /// The conditions that it compares from its next start or change of categories on.
     SetConditions(Vec<DurationLimit>),
+    /// A session would join its circular buffer, which has to become a streaming one.
+    Stream,
+    /// No session would join any more.
+    KeepMode,
+    /// The loop has reserved memory for that, or there is none.
+    StreamReserved {
+        /// Whether there is memory.
+        has_memory: bool,
+    },
+    /// The loop has checked the copies of its rolling buffers from before the change.
+    Checked,
     /// Its last session stops.
     Stop,
     /// Its last session ends, or it gets a new buffer.
@@ -82,6 +95,14 @@ pub enum TraceeAction {
     Send(ToProvider),
     /// Copy the rolling buffer, then reply with [`Packet::BufferSaved`].
     Save(SaveRequest),
+    /// Its circular buffer is a streaming one from now on: collect the rolling buffers from `first`
+    /// on.
+    Streams {
+        /// The wrapped count of the oldest rolling buffer that is saved.
+        first: u32,
+        /// That of the one into which it records.
+        current: u32,
+    },
     /// Report an alert to the caller.
     Alert(AlertName),
     /// It compares the condition of this number: the manager need not.

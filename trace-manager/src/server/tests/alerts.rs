@@ -18,7 +18,7 @@ fn the_first_alert_stops_the_session() {
     scene.event_loop.read_messages(peer.id);
     scene.run_until(|scene| scene.event_loop.active.is_empty());
     let pid = std::process::id();
-    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid };
+    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid, is_heeded: true };
     let stopping = Notice::Stopping { cause: alert_cause("first") };
     let expected = [Notice::Started, alert("other"), alert("first"), stopping, alert("second")];
     assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);

@@ -1,16 +1,17 @@
 //! The share of one provider in a turn of the loop.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::message::Features;
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 
 use super::*;
-use crate::fixture::write_event;
+use crate::fixture::{write_event, write_wrapped_count};
 
 /// Returns the provider's end of its packet socket.
-fn packets(peer: &Peer) -> Socket {
+pub(super) fn packets(peer: &Peer) -> Socket {
     let (mut bytes, mut descriptors) = ([0; 4096], Vec::<OwnedFd>::new());
     while let Ok(1..) = peer.socket.recv_with_fds(&mut bytes, &mut descriptors) {}
     let packets = Socket::from(descriptors.pop().unwrap());
@@ -19,13 +20,13 @@ fn packets(peer: &Peer) -> Socket {
 }
 
 /// Returns the number of replies to saves.
-fn saved(packets: &Socket) -> usize {
+pub(super) fn saved(packets: &Socket) -> usize {
     let mut bytes = [0; PACKET_SIZE];
     std::iter::from_fn(|| packets.recv(&mut bytes).ok()).count()
 }
 
 /// Returns a scene with a streaming provider that records and has no time to stop.
-fn recording() -> (Scene, Started, Peer, Socket) {
+pub(super) fn recording() -> (Scene, Started, Peer, Socket) {
     let mut scene = Scene::new(Limits::default());
     let timeouts = Timeouts { stop: Duration::ZERO, ..Timeouts::default() };
     let mode = BufferingMode::Streaming;
@@ -36,7 +37,7 @@ fn recording() -> (Scene, Started, Peer, Socket) {
 }
 
 /// Returns a streaming provider that records.
-fn stream(scene: &mut Scene) -> (Peer, Socket) {
+pub(super) fn stream(scene: &mut Scene) -> (Peer, Socket) {
     let peer = scene.connect();
     let supports = ToManager::Supports(Features::SET_CATEGORIES);
     for message in [supports, ToManager::Register(Register::default())] {
@@ -49,11 +50,11 @@ fn stream(scene: &mut Scene) -> (Peer, Socket) {
     (peer, packets)
 }
 
-fn send(packets: &Socket, packet: Packet) {
+pub(super) fn send(packets: &Socket, packet: Packet) {
     packets.send(&packet.encode(), &[]).unwrap();
 }
 
-fn save(packets: &Socket, wrapped_count: u32) {
+pub(super) fn save(packets: &Socket, wrapped_count: u32) {
     send(packets, Packet::SaveBuffer { wrapped_count, durable_data_end: 0 });
 }
 
@@ -96,10 +97,33 @@ fn a_turn_copies_one_rolling_buffer_of_a_provider() {
         scene.event_loop.read_packets(peer.id);
         assert_eq!(saved(&packets), 1);
     }
-    // All of them at the end of a provider.
-    (2..5).for_each(|wrapped_count| save(&packets, wrapped_count));
+}
+
+/// Else programs that end would delay the others by requests that no correct program makes.
+#[test]
+fn the_end_of_a_provider_ends_with_the_first_copy_after_all_of_its_rolling_buffers() {
+    let (mut scene, _session, peer, packets) = recording();
+    (0..20).for_each(|wrapped_count| save(&packets, wrapped_count));
     scene.event_loop.drain_packets(peer.id);
-    assert_eq!(saved(&packets), 3);
+    assert_eq!(saved(&packets), 9);
+}
+
+#[test]
+fn records_of_a_provider_whose_requests_are_unread_at_its_end_are_in_the_archive() {
+    let (mut scene, (session, ended, _), peer, packets) = recording();
+    let provider = scene.event_loop.collection.as_ref().unwrap().provider(peer.id).unwrap();
+    let layout = provider.layout();
+    let buffer = scene.event_loop.connections[&peer.id].buffer.clone().unwrap();
+    (0..9).for_each(|wrapped_count| save(&packets, wrapped_count));
+    write_wrapped_count(&buffer, &layout, 9);
+    write_event(&buffer, &layout, 9, MARK);
+    save(&packets, 9);
+    drop((buffer, peer.socket, packets));
+    scene.event_loop.read_messages(peer.id);
+    scene.command(Command::Stop { session });
+    scene.run_until(|it| it.event_loop.active.is_empty());
+    ended.try_recv().unwrap().archive.wait().unwrap();
+    assert_eq!(marks(&scene.directory.path().join("out.fxt")), 1);
 }
 
 /// Else the others would wait for the checks of the copies of such a provider.
@@ -133,6 +157,30 @@ fn a_session_that_joins_gets_no_copies_from_before() {
     let config = SessionConfig { mode: BufferingMode::Streaming, ..SessionConfig::default() };
     let _joined = scene.start_config(config).unwrap();
     assert_eq!(waiting(&scene), (2, 0));
+}
+
+/// A program may compare thousands of conditions.
+#[test]
+fn a_condition_that_a_program_compares_delays_no_checks_of_the_copies_of_others() {
+    let mut scene = Scene::new(Limits::default());
+    let mode = BufferingMode::Streaming;
+    let trigger_users = Some(vec![1]);
+    let config = SessionConfig { mode, trigger_users, ..SessionConfig::default() };
+    let _session = scene.start_config(config).unwrap();
+    let (first, second) = (stream(&mut scene), stream(&mut scene));
+    for (peer, packets) in [&first, &second] {
+        save(packets, 0);
+        scene.event_loop.read_packets(peer.id);
+    }
+    let waiting = |scene: &Scene| {
+        let collection = scene.event_loop.collection.as_ref().unwrap();
+        [&first, &second].map(|(peer, _)| collection.provider(peer.id).unwrap().waiting())
+    };
+    for (uid, expected) in [(2, [1, 1]), (1, [0, 1])] {
+        scene.event_loop.connections.get_mut(&first.0.id).unwrap().peer.uid = uid;
+        scene.event_loop.watch(first.0.id, 1);
+        assert_eq!(waiting(&scene), expected, "user {uid}");
+    }
 }
 
 /// A user may have thousands of connections.
@@ -170,9 +218,13 @@ fn a_turn_copies_the_buffer_of_one_provider_for_a_snapshot() {
     scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(scene.event_loop.next_uncopied(), None, "the third was copied before its save");
     replies.recv_timeout(LONG).unwrap().unwrap();
-    let snapshot = std::fs::read(path).unwrap();
-    let marks = snapshot.chunks_exact(8).filter(|word| **word == MARK.to_ne_bytes());
-    assert_eq!(marks.count(), 1, "a saved record is in the snapshot once");
+    assert_eq!(marks(&path), 1, "a saved record is in the snapshot once");
+}
+
+/// Returns the number of marks in an archive.
+fn marks(path: &Path) -> usize {
+    let archive = std::fs::read(path).unwrap();
+    archive.chunks_exact(8).filter(|word| **word == MARK.to_ne_bytes()).count()
 }
 
 /// The time of an event, which no other word of an archive has.

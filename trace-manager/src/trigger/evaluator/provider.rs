@@ -43,6 +43,16 @@ impl Provider {
         Self { names, threads, rate, is_live, watched: BTreeSet::new() }
     }
 
+    /// Notes that its records are collected while it records.
+    pub(super) fn stream(&mut self) {
+        self.is_live = true;
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
     /// Adds the observations of an event to `observations`.
     pub(super) fn observe(
         &self,

@@ -17,6 +17,7 @@ pub struct RawSave {
     pub(super) words: Vec<u64>,
     /// The length in words of each chunk.
     pub(super) chunks: Vec<usize>,
+    pub(super) wrapped_count: u32,
 }
 
 impl RawSave {
@@ -27,7 +28,7 @@ impl RawSave {
         for run in &runs {
             words.extend(run.iter().map(|word| word.load(Ordering::Relaxed)));
         }
-        Self { words, chunks: runs.iter().map(|run| run.len()).collect() }
+        Self { words, chunks: runs.iter().map(|run| run.len()).collect(), wrapped_count }
     }
 
     /// Bytes copied.

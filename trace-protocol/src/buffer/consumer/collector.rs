@@ -1,5 +1,7 @@
 //! What to read of a provider's buffer, and when.
 
+use std::borrow::Cow;
+
 use crate::buffer::header::{field, BufferingMode, Layout};
 use crate::buffer::memory::ReadMapping;
 use crate::buffer::producer::LossReason;
@@ -7,7 +9,7 @@ use crate::sync::Ordering;
 
 use super::chunks::{live_chunks, live_wraps, RawSave};
 use super::filter::Filter;
-use super::losses::{EarlierLosses, LossTable, Unreported};
+use super::losses::{EarlierLosses, LossTable, Reports, Unreported};
 use super::ownership::IdentityPolicy;
 use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
@@ -20,8 +22,26 @@ pub struct Collector {
     pub(super) filter: Filter,
     pub(super) durable_read: usize,
     pub(super) last_saved: Option<u32>,
+    /// Losses whose reports were overwritten before the provider began to stream, if the reader
+    /// counts these.
+    overwritten_reports: Option<OverwrittenReports>,
     /// The loss table of a copy, for a collector that reads a copy.
     pub(super) losses: Option<LossTable>,
+}
+
+/// The losses whose reports were overwritten before a provider with a circular buffer began to
+/// stream.
+#[derive(Clone, Debug)]
+struct OverwrittenReports {
+    /// The losses, at most.
+    losses: EarlierLosses,
+    /// The rolling buffer that was the current one when it began to stream.
+    current: u32,
+    /// The loss table when that was copied. Later reports are in later rolling buffers.
+    reported: Option<LossTable>,
+    /// Whether that is checked, so that the number is final. A hostile provider could have each
+    /// later check compare its whole loss table.
+    is_final: bool,
 }
 
 /// The first chunks of a copy, which are checked.
@@ -75,6 +95,7 @@ impl Collector {
             filter: Filter::new(policy, layout.has_function_records()),
             durable_read: 0,
             last_saved: None,
+            overwritten_reports: None,
             losses: None,
         })
     }
@@ -112,6 +133,7 @@ impl Collector {
     /// Copies the rolling buffer of `wrapped_count`. After this its provider may write it again.
     pub fn copy_rolling(&mut self, wrapped_count: u32) -> RawSave {
         self.last_saved = self.last_saved.max(Some(wrapped_count));
+        self.note_copied(wrapped_count);
         RawSave::copy(&self.mapping, &self.layout, wrapped_count)
     }
 
@@ -121,6 +143,7 @@ impl Collector {
     /// The slot has to be one that [`fits`](SaveSlot::fits) the layout.
     pub fn copy_rolling_into(&mut self, wrapped_count: u32, slot: &SaveSlot, owner: u32) {
         self.last_saved = self.last_saved.max(Some(wrapped_count));
+        self.note_copied(wrapped_count);
         slot.fill(&self.mapping, &self.layout, wrapped_count, owner);
     }
 
@@ -155,6 +178,9 @@ impl Collector {
             checked.add(copy.len());
             self.filter.filter_chunk(&mut copy, out);
         }
+        if let Some(wrapped_count) = slot.wrapped_count() {
+            self.note_checked(wrapped_count);
+        }
         false
     }
 
@@ -172,7 +198,7 @@ impl Collector {
         words: usize,
         out: &mut Vec<u64>,
     ) -> bool {
-        let RawSave { words: all, chunks, .. } = save;
+        let RawSave { words: all, chunks, wrapped_count } = save;
         let end = checked.words.saturating_add(words);
         if checked.chunks == 0 {
             out.reserve(all.len());
@@ -186,6 +212,7 @@ impl Collector {
             checked.add(*length);
             self.filter.filter_chunk(chunk, out);
         }
+        self.note_checked(*wrapped_count);
         false
     }
 
@@ -199,14 +226,15 @@ impl Collector {
         let saved = self.last_saved;
         let wraps = live_wraps(&self.mapping, &self.layout);
         if let (BufferingMode::Circular, Some(newest)) = (self.layout.mode(), wraps.last()) {
-            self.filter.stats.overwritten = self.overwritten_before(*newest);
+            self.keep_from(self.overwritten_before(*newest));
         }
         let saves: Vec<RawSave> = wraps
             .into_iter()
             .filter(|wrap| Some(*wrap) > saved)
             .map(|wrap| self.copy_rolling(wrap))
             .collect();
-        self.sanitize_last(saves, out);
+        saves.into_iter().for_each(|save| self.sanitize(save, out));
+        self.note_checked(u32::MAX);
     }
 
     /// How many rolling buffers are gone, if `newest` is the newest one.
@@ -214,15 +242,19 @@ impl Collector {
         newest.saturating_add(1).saturating_sub(self.layout.rolling_buffers() as u32)
     }
 
-    /// Appends the well-formed records of the last copies, the oldest one first.
-    pub(super) fn sanitize_last(&mut self, saves: Vec<RawSave>, out: &mut Vec<u64>) {
-        if self.layout.mode() == BufferingMode::Circular {
-            self.learn_late(&saves);
-        }
-        for save in saves {
-            self.sanitize(save, out);
-        }
-        self.filter.forget_late();
+    /// Notes that this wrapped count is the first one that is read of a circular buffer: begins of
+    /// scopes in older rolling buffers are overwritten.
+    pub(super) fn keep_from(&mut self, first: u32) {
+        self.filter.stats.overwritten = first;
+        self.filter.kept_from = Some(first);
+    }
+
+    /// Notes that the provider of a circular buffer streams: it requests to save the rolling
+    /// buffers from `first` on, and those before are overwritten.
+    pub fn stream_from(&mut self, first: u32) {
+        self.layout = self.layout.streaming();
+        self.keep_from(first);
+        self.resume(first.checked_sub(1));
     }
 
     /// Passes over the wraps below `saved`, which counts modulo 2²⁴ as
@@ -282,13 +314,15 @@ impl Collector {
     /// Returns the records of [`unreported`](Self::unreported) that were lost after those of
     /// `earlier`.
     pub fn unreported_behind(&self, earlier: &EarlierLosses) -> Vec<Unreported> {
-        self.loss_table().unreported(earlier, &self.filter.reports, self.layout.mode())
+        let overwrites =
+            self.layout.mode() == BufferingMode::Circular || self.overwritten_reports.is_some();
+        self.loss_table().unreported(earlier, &self.reports_behind(earlier), overwrites)
     }
 
     /// Returns how many of the records that were lost after those of `earlier` are reported by
     /// events that were read.
     pub fn reported_behind(&self, earlier: &EarlierLosses) -> u64 {
-        self.loss_table().reported_behind(earlier, &self.filter.reports)
+        self.loss_table().reported_behind(earlier, &self.reports_behind(earlier))
     }
 
     /// Returns the numbers of records that the provider says it lost.
@@ -299,7 +333,62 @@ impl Collector {
     /// Returns those of `losses`, which [`losses`](Self::losses) has returned, that no event has
     /// reported which was read.
     pub fn unreported_of(&self, losses: &EarlierLosses) -> EarlierLosses {
-        losses.unreported(&self.filter.reports)
+        losses.unreported(&self.reports_behind(losses))
+    }
+
+    /// Returns how many of `losses`, which [`losses`](Self::losses) has returned, were reported by
+    /// events that were overwritten before the provider began to stream, at most.
+    pub fn overwritten_reports_of(&self, losses: &EarlierLosses) -> u64 {
+        self.overwritten_reports.as_ref().map_or(0, |it| it.losses.common(losses))
+    }
+
+    /// Counts the losses whose reports were overwritten before the provider began to stream: those
+    /// that the loss table has as reported, and whose reports are not read. Some of these may be in
+    /// the rolling buffers up to `current`, which was the current one at the change. So the number
+    /// decreases until the copy of that one is checked.
+    ///
+    /// Called at the change. A reader that does not call it knows no such reports.
+    pub fn count_overwritten_reports(&mut self, current: u32) {
+        let losses = self.loss_table().unread(&self.filter.reports);
+        self.overwritten_reports =
+            Some(OverwrittenReports { losses, current, reported: None, is_final: false });
+    }
+
+    /// Returns whether the number of overwritten reports is final, if they are counted.
+    pub fn has_all_overwritten_reports(&self) -> bool {
+        self.overwritten_reports.as_ref().is_none_or(|it| it.is_final)
+    }
+
+    /// Notes that the rolling buffer of `wrapped_count` is copied. If that was the current one at
+    /// the change, reports that are written later are in later rolling buffers.
+    fn note_copied(&mut self, wrapped_count: u32) {
+        let is_last = |it: &OverwrittenReports| !it.is_final && it.current == wrapped_count;
+        if self.overwritten_reports.as_ref().is_some_and(is_last) {
+            let reported = Some(self.loss_table());
+            self.overwritten_reports.iter_mut().for_each(|it| it.reported.clone_from(&reported));
+        }
+    }
+
+    /// Notes that the records up to the rolling buffer of `wrapped_count` are checked.
+    pub(super) fn note_checked(&mut self, wrapped_count: u32) {
+        let Some(mut counted) = self.overwritten_reports.take() else { return };
+        if !counted.is_final {
+            let reported = counted.reported.take().filter(|_| wrapped_count == counted.current);
+            let reported = reported.unwrap_or_else(|| self.loss_table());
+            counted.losses.reduce_to(&reported.unread(&self.filter.reports));
+            counted.is_final = wrapped_count >= counted.current;
+        }
+        self.overwritten_reports = Some(counted);
+    }
+
+    /// Returns what events report of losses, for a reader that does not have those of `earlier`.
+    fn reports_behind(&self, earlier: &EarlierLosses) -> Cow<'_, Reports> {
+        match &self.overwritten_reports {
+            Some(overwritten) if !overwritten.losses.is_empty() && !earlier.is_empty() => {
+                Cow::Owned(self.filter.reports.with(&overwritten.losses, earlier))
+            }
+            _ => Cow::Borrowed(&self.filter.reports),
+        }
     }
 
     fn loss_table(&self) -> LossTable {
@@ -320,17 +409,6 @@ impl Collector {
         let registered = registered.map(|(count, name)| (name.as_deref().unwrap_or(""), *count));
         let inline = self.filter.inline_categories.iter();
         registered.chain(inline)
-    }
-
-    fn learn_late(&mut self, saves: &[RawSave]) {
-        for save in saves {
-            let mut rest = save.words.as_slice();
-            for length in &save.chunks {
-                let (chunk, behind) = rest.split_at((*length).min(rest.len()));
-                self.filter.learn_late(chunk);
-                rest = behind;
-            }
-        }
     }
 
     pub(super) fn word(&self, index: usize) -> u64 {

@@ -1,19 +1,17 @@
 //! Which records of a provider reach the archive, and in what form.
 
-use std::collections::HashSet;
-
 use trace_format::layout::{
     argument, event, kernel_object, record, string, EventType, RecordType, StringRef,
     MAX_ARGUMENTS, MAX_RECORD_WORDS,
 };
 
-use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
+use crate::buffer::producer::{wrapped_count_of_mark, LossStrings};
 use crate::words::as_bytes;
 
 use super::category_counts::CategoryCounts;
 use super::check::{check, Tables};
 use super::frame::record_words;
-use super::functions::{frame, Functions};
+use super::functions::Functions;
 use super::losses::Reports;
 use super::omitted;
 use super::ownership::{process_argument, IdentityPolicy, Lack, Ownership, PROCESS_ARGUMENT};
@@ -34,21 +32,13 @@ pub(super) struct Filter {
     /// The last header that was found good and says all there is to say about its record.
     plain: u64,
     plain_words: usize,
-    scopes: LateScopes,
+    /// The first wrapped count whose begins are read, if scopes of a circular buffer are put
+    /// together again.
+    pub(super) kept_from: Option<u32>,
     /// What events report of losses.
     pub(super) reports: Reports,
     /// If chunks may have function records.
     functions: Option<Functions>,
-}
-
-/// How the scopes of a circular buffer are put together again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LateScopes {
-    /// Thread and start of the scopes that ended late.
-    ended: HashSet<(u64, u64)>,
-    /// Those of them whose begin was kept.
-    begun: HashSet<(u64, u64)>,
-    thread: u64,
 }
 
 /// What becomes of a record that is well-formed.
@@ -74,7 +64,7 @@ impl Filter {
             strings: Vec::new(),
             plain: 0,
             plain_words: 0,
-            scopes: LateScopes::default(),
+            kept_from: None,
             reports: Reports::default(),
             functions: function_records.then(Functions::default),
         }
@@ -132,31 +122,6 @@ impl Filter {
         out.extend_from_slice(&words[run..at]);
     }
 
-    /// Learns which scopes of this run of records ended late, before the rolling buffers are
-    /// filtered.
-    pub(super) fn learn_late(&mut self, words: &[u64]) {
-        let mut at = 0;
-        let mut thread = 0;
-        while let Some(&header) = words.get(at).filter(|header| **header != 0) {
-            let rest = words.get(at..).unwrap_or_default();
-            let size = match self.functions {
-                Some(_) => frame(rest),
-                None => record_words(header),
-            };
-            let Some(record) = size.and_then(|size| rest.get(..size)) else { return };
-            match (RecordType::from_bits(record::Type::get(header)), record) {
-                (Some(RecordType::Thread), [_, _, koid, ..]) => thread = *koid,
-                (Some(RecordType::Event), [_, start, .., LATE_COMPLETE])
-                    if is_late_complete(header) =>
-                {
-                    self.scopes.ended.insert((thread, *start));
-                }
-                _ => {}
-            }
-            at += record.len();
-        }
-    }
-
     fn judge(&mut self, record: &mut [u64]) -> Verdict {
         if !self.ownership.admits(record[0]) {
             self.reject(Rejection::Foreign);
@@ -180,7 +145,7 @@ impl Filter {
         match RecordType::from_bits(record::Type::get(record[0])) {
             Some(RecordType::Initialization) => self.take_clock(record),
             Some(RecordType::String) => self.learn_string(record),
-            Some(RecordType::Thread) => self.learn_thread(record),
+            Some(RecordType::Thread) => Verdict::Keep,
             Some(RecordType::Event) => self.judge_event(record, appended),
             // Threads and processes are named by kernel objects.
             Some(RecordType::KernelObject) => Verdict::Keep,
@@ -233,13 +198,6 @@ impl Filter {
         Verdict::Keep
     }
 
-    fn learn_thread(&mut self, record: &[u64]) -> Verdict {
-        if let [_, _, thread, ..] = record {
-            self.scopes.thread = *thread;
-        }
-        Verdict::Keep
-    }
-
     fn judge_event(&mut self, record: &mut [u64], appended: usize) -> Verdict {
         let header = record[0];
         self.count_inline_category(record);
@@ -265,22 +223,16 @@ impl Filter {
 
     /// A scope that is open, or that ended after its rolling buffer was handed over.
     fn keep_open_scope(&mut self, record: &mut [u64]) -> Verdict {
-        let kept = record.len() - 1;
-        if let [_, start, ..] = *record {
-            let scope = (self.scopes.thread, start);
-            if self.scopes.ended.contains(&scope) {
-                self.scopes.begun.insert(scope);
-            }
-        }
-        self.cut(record, kept)
+        self.cut(record, record.len() - 1)
     }
 
     /// A scope whose end comes in a later wrap of a circular buffer than its begin: an end where
     /// the begin was kept, else a complete.
     fn keep_late_scope(&mut self, record: &mut [u64]) -> Verdict {
         let kept = record.len() - 1;
-        let [header, start, behind @ .., _] = record else { return Verdict::Keep };
-        if self.scopes.begun.remove(&(self.scopes.thread, *start)) {
+        let [header, start, behind @ .., mark] = record else { return Verdict::Keep };
+        let begun = wrapped_count_of_mark(*mark);
+        if self.kept_from.is_some_and(|first| begun.is_some_and(|begun| begun >= first)) {
             // The time of the end, which is the last word, becomes the timestamp; an argument stays
             // where it is.
             *start = behind.last().copied().unwrap_or(*start);
@@ -348,11 +300,6 @@ impl Filter {
 
     fn reject(&mut self, rejection: Rejection) {
         self.stats.rejected[rejection as usize] += 1;
-    }
-
-    /// Forgets what was learnt about late scopes.
-    pub(super) fn forget_late(&mut self) {
-        self.scopes = LateScopes::default();
     }
 }
 

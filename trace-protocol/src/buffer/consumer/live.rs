@@ -38,7 +38,7 @@ pub struct LiveCopy {
     durable: Vec<u64>,
     rolling: LiveChunks,
     /// Rolling buffers that were overwritten before, in circular mode.
-    overwritten: u32,
+    overwritten: Option<u32>,
     losses: LossTable,
 }
 
@@ -57,10 +57,7 @@ impl Collector {
                 break;
             }
         }
-        let overwritten = match self.layout.mode() {
-            BufferingMode::Circular => rolling.first,
-            _ => 0,
-        };
+        let overwritten = (self.layout.mode() == BufferingMode::Circular).then_some(rolling.first);
         let durable = self.copy_durable(self.durable_end());
         LiveCopy { durable, rolling: rolling.chunks, overwritten, losses }
     }
@@ -70,14 +67,11 @@ impl Collector {
     pub fn finish_copy(&mut self, mut copy: LiveCopy, out: &mut Vec<u64>) {
         self.durable_read += copy.durable.len();
         self.filter.filter(&mut copy.durable, out);
-        self.filter.stats.overwritten = copy.overwritten;
+        copy.overwritten.into_iter().for_each(|first| self.keep_from(first));
         self.losses = Some(copy.losses);
-        if self.layout.mode() == BufferingMode::Circular {
-            copy.rolling.for_each(|chunk| self.filter.learn_late(chunk));
-        }
         out.reserve(copy.rolling.len());
         copy.rolling.for_each(|chunk| self.filter.filter_chunk(chunk, out));
-        self.filter.forget_late();
+        self.note_checked(u32::MAX);
     }
 
     fn try_copy_rolling(&self, attempt: &mut Attempt) {

@@ -1,8 +1,8 @@
 //! What the loss table says, and what is left of it beyond the events that report losses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::buffer::header::{loss_entry, BufferingMode, Layout};
+use crate::buffer::header::{loss_entry, Layout};
 use crate::buffer::memory::ReadMapping;
 use crate::buffer::producer::LossReason;
 use crate::sync::Ordering;
@@ -54,6 +54,13 @@ struct Report {
     number: u64,
     /// Ticks of the first loss of the first of them.
     from: u64,
+}
+
+/// What events report, by the entries of a loss table.
+struct ReadReports<'a> {
+    reports: &'a Reports,
+    /// The reports of threads that share an entry, as they have none of their own.
+    shared: HashMap<LossReason, Report>,
 }
 
 impl LossTable {
@@ -109,41 +116,73 @@ impl LossTable {
     /// A thread reports its losses in their order: first those of `earlier`.
     pub(super) fn reported_behind(&self, earlier: &EarlierLosses, reports: &Reports) -> u64 {
         let numbers = self.numbers().0;
+        let read = self.read(reports);
         let reported = |(key, number): (&(u32, LossReason), &u64)| {
-            let reported = self.read_of(*key, reports).map_or(0, |read| read.number).min(*number);
+            let reported = read.of(*key).map_or(0, |read| read.number).min(*number);
             reported.saturating_sub(earlier.of(*key))
         };
         numbers.iter().fold(0, |sum: u64, of| sum.saturating_add(reported(of)))
     }
 
     /// What is lost behind `earlier` beyond what events report, of which `reports` are those that
-    /// were read.
+    /// were read. Others are overwritten if `overwrites`, or in an archive.
     pub(super) fn unreported(
         &self,
         earlier: &EarlierLosses,
         reports: &Reports,
-        mode: BufferingMode,
+        overwrites: bool,
     ) -> Vec<Unreported> {
-        let overwrites = mode == BufferingMode::Circular;
+        let read = self.read(reports);
         let unreported = |entry: &Entry| {
             let key = entry.key();
-            entry.unreported(self.read_of(key, reports), earlier.of(key), overwrites)
+            entry.unreported(read.of(key), earlier.of(key), overwrites)
         };
         self.0.iter().flat_map(unreported).collect()
     }
 
-    /// What the events that were read report of a thread and a reason.
-    fn read_of(&self, (thread, reason): (u32, LossReason), reports: &Reports) -> Option<Report> {
-        if thread != 0 {
-            return reports.0.get(&(thread, reason)).copied();
+    /// Returns the losses whose reports were not read, by thread and reason.
+    pub(super) fn unread(&self, reports: &Reports) -> EarlierLosses {
+        let mut reported = HashMap::<_, u64>::new();
+        for entry in &self.0 {
+            let number = reported.entry(entry.key()).or_default();
+            *number = number.saturating_add(entry.reported.min(entry.number));
         }
-        let has_entry = |thread| self.0.iter().any(|other| other.key() == (thread, reason));
-        let others =
-            reports.0.iter().filter(|((thread, of), _)| *of == reason && !has_entry(*thread));
-        others.map(|(_, report)| *report).reduce(|a, b| Report {
-            number: a.number.saturating_add(b.number),
-            from: a.from.min(b.from),
-        })
+        let read = self.read(reports);
+        let read = |key| read.of(key).map_or(0, |read| read.number);
+        let unread = reported.into_iter().map(|(key, it)| (key, it.saturating_sub(read(key))));
+        EarlierLosses(unread.filter(|(_, number)| *number != 0).collect())
+    }
+
+    /// Assigns what the events that were read report to the entries. A hostile provider can have
+    /// thousands of entries and reports, so each is visited once.
+    fn read<'a>(&self, reports: &'a Reports) -> ReadReports<'a> {
+        let keys: HashSet<_> = self.0.iter().map(Entry::key).collect();
+        let mut shared = HashMap::<LossReason, Report>::new();
+        if keys.iter().any(|(thread, _)| *thread == 0) {
+            let is_shared = |key: &(u32, LossReason)| key.0 == 0 || !keys.contains(key);
+            for ((_, reason), report) in reports.0.iter().filter(|(key, _)| is_shared(key)) {
+                let add = |all: &mut Report| all.add(report.number, report.from);
+                shared.entry(*reason).and_modify(add).or_insert(*report);
+            }
+        }
+        ReadReports { reports, shared }
+    }
+}
+
+impl ReadReports<'_> {
+    /// Returns what the events report of a thread and a reason.
+    fn of(&self, (thread, reason): (u32, LossReason)) -> Option<Report> {
+        match thread {
+            0 => self.shared.get(&reason).copied(),
+            _ => self.reports.0.get(&(thread, reason)).copied(),
+        }
+    }
+}
+
+impl Report {
+    fn add(&mut self, number: u64, from: u64) {
+        self.number = self.number.saturating_add(number);
+        self.from = self.from.min(from);
     }
 }
 
@@ -151,6 +190,25 @@ impl EarlierLosses {
     /// Returns the number of all of them.
     pub fn total(&self) -> u64 {
         self.0.values().fold(0, |total, number| total.saturating_add(*number))
+    }
+
+    /// Returns whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reduces each number to that of `other`.
+    pub(super) fn reduce_to(&mut self, other: &Self) {
+        self.0.retain(|key, number| {
+            *number = other.of(*key).min(*number);
+            *number != 0
+        });
+    }
+
+    /// Returns the number of these losses that are among `other`, too.
+    pub(super) fn common(&self, other: &Self) -> u64 {
+        let common = self.0.iter().map(|(key, number)| other.of(*key).min(*number));
+        common.fold(0, u64::saturating_add)
     }
 
     /// Returns the number of those with this reason.
@@ -169,7 +227,8 @@ impl EarlierLosses {
                 reports.filter(|(key, _)| key.1 == reason && !has_entry(key))
             };
             match thread {
-                0 => others().fold(0, |sum: u64, (_, report)| sum.saturating_add(report.number)),
+                0 => others()
+                    .fold(of_thread, |sum: u64, (_, report)| sum.saturating_add(report.number)),
                 _ => of_thread,
             }
         };
@@ -231,6 +290,17 @@ impl Entry {
 }
 
 impl Reports {
+    /// Returns these reports, and those of the losses `overwritten` that are among `earlier`, as if
+    /// they had been read.
+    pub(super) fn with(&self, overwritten: &EarlierLosses, earlier: &EarlierLosses) -> Self {
+        let mut reports = self.clone();
+        for (key, number) in &overwritten.0 {
+            let report = reports.0.entry(*key).or_insert(Report { number: 0, from: 0 });
+            report.number = report.number.saturating_add(earlier.of(*key).min(*number));
+        }
+        reports
+    }
+
     /// Adds an event. A provider with more threads than a loss table has entries is hostile: what
     /// is beyond is left out.
     pub(super) fn add(&mut self, thread: u64, reason: &str, number: u64, from: u64) {
@@ -239,8 +309,7 @@ impl Reports {
         let (Some(reason), Ok(thread)) = (reason, u32::try_from(thread)) else { return };
         let key = (thread, reason);
         if let Some(report) = self.0.get_mut(&key) {
-            report.number = report.number.saturating_add(number);
-            report.from = report.from.min(from);
+            report.add(number, from);
         } else if self.0.len() < MOST {
             self.0.insert(key, Report { number, from });
         }
@@ -263,6 +332,42 @@ mod tests {
         reports
     }
 
+    /// A circular buffer has lost reports before it begins to stream.
+    #[test]
+    fn overwritten_reports_count_for_later_readers_only() {
+        let read = reports(&[(7, 2)]);
+        let table = |seven, reported| LossTable(vec![entry(7, seven, reported), entry(0, 4, 4)]);
+        let mut overwritten = table(9, 8).unread(&read);
+        assert_eq!(overwritten.total(), 6 + 4, "4 of them may be in the current buffer");
+        let read = reports(&[(7, 6)]);
+        overwritten.reduce_to(&table(9, 8).unread(&read));
+        assert_eq!((overwritten.total(), overwritten.of((7, REASON))), (2 + 4, 2));
+        let before = table(9, 8).numbers();
+        assert_eq!(before.unreported(&read.with(&overwritten, &before)).total(), 1);
+        let later = (table(12, 12), reports(&[(7, 10)]));
+        let as_read = later.1.with(&overwritten, &before);
+        assert_eq!(later.0.reported_behind(&before, &as_read), 3);
+        let unreported = later.0.unreported(&before, &as_read, true);
+        assert_eq!(unreported, []);
+        let none = EarlierLosses::default();
+        let unreported = later.0.unreported(&none, &later.1.with(&overwritten, &none), true);
+        assert_eq!(unreported.iter().map(|lost| lost.number).sum::<u64>(), 2 + 4);
+        assert_eq!(overwritten.common(&none), 0);
+    }
+
+    /// A hostile provider has as many entries and reports as there can be.
+    #[test]
+    fn entries_of_many_threads_do_not_compare_each_report() {
+        const THREADS: u64 = (1 << 16) - 1;
+        let read = reports(&(1..=THREADS).map(|thread| (thread, 1)).collect::<Vec<_>>());
+        let table = LossTable(vec![entry(0, 1 << 20, 1 << 20); 2048]);
+        let unreported = table.unreported(&EarlierLosses::default(), &read, true);
+        assert_eq!(unreported.len(), 2048);
+        let number = unreported.iter().map(|lost| lost.number).max();
+        assert_eq!(number, Some((1 << 20) - THREADS));
+        assert_eq!(table.unread(&read).total(), (2048 << 20) - THREADS);
+    }
+
     /// Two writers of a thread have a slot each, and only one has reported its losses.
     #[test]
     fn a_thread_with_two_entries_reports_each_loss_once() {
@@ -281,7 +386,7 @@ mod tests {
         let reports = reports(&[(7, 5), (8, 6)]);
         assert_eq!((table.total(), before.total()), (16, 9));
         assert_eq!(table.reported_behind(&before, &reports), 2);
-        let unreported = table.unreported(&before, &reports, BufferingMode::Streaming);
+        let unreported = table.unreported(&before, &reports, false);
         let unreported = unreported.iter().map(|lost| (lost.thread, lost.number));
         assert_eq!(unreported.collect::<Vec<_>>(), [(Some(7), 3), (Some(9), 2)]);
     }

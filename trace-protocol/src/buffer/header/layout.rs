@@ -231,6 +231,15 @@ impl Layout {
         self.function_records
     }
 
+    /// The same layout of a circular buffer whose provider has begun to stream.
+    #[must_use]
+    pub fn streaming(self) -> Self {
+        match self.mode {
+            BufferingMode::Oneshot => self,
+            _ => Self { mode: BufferingMode::Streaming, ..self },
+        }
+    }
+
     /// The buffering mode.
     pub fn mode(&self) -> BufferingMode {
         self.mode
@@ -333,7 +342,7 @@ mod tests {
             unit_size: 256,
         };
         let layout = Layout::new(BufferingMode::Streaming, parts).unwrap();
-        let version_mode = 0x0000_0000_0402_0002;
+        let version_mode = 0x0000_0000_0402_0003;
         assert_eq!(
             layout.to_header(),
             [MAGIC, version_mode, 0xd000, 0x1000, 0x2000, 0, 0x3000, 0, 256]
@@ -461,12 +470,13 @@ mod tests {
         for (field, value) in [
             (0, 1),
             (1, 1),
-            (1, 0x802_0003),
-            (1, 0x803_0002),
-            (1, 0x001_0002),
-            (1, 0x101_0002),
-            (1, 0x901_0002),
-            (1, 0x200_0002),
+            (1, 0x801_0002),
+            (1, 0x801_0004),
+            (1, 0x803_0003),
+            (1, 0x001_0003),
+            (1, 0x101_0003),
+            (1, 0x901_0003),
+            (1, 0x200_0003),
             (2, 8),
             (3, 1),
             (3, u64::MAX),

@@ -151,10 +151,10 @@ impl Slot {
         let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) else {
             return;
         };
-        let reason = match session.layout.mode() {
-            BufferingMode::Oneshot => LossReason::BufferFull,
-            BufferingMode::Circular => LossReason::InUse,
-            BufferingMode::Streaming => LossReason::NotSaved,
+        let reason = match recorder.mode() {
+            Some(BufferingMode::Oneshot) => LossReason::BufferFull,
+            Some(BufferingMode::Circular) => LossReason::InUse,
+            Some(BufferingMode::Streaming) | None => LossReason::NotSaved,
         };
         (0..number).for_each(|_| recorder.lost(self, session, reason));
     }

@@ -5,7 +5,7 @@ use crate::sync::Ordering;
 use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
-use super::recorder::{is_recording, Recorder, STOPPED};
+use super::recorder::{is_recording, Recorder, NEVER, STOPPED};
 use super::session::RecorderSession;
 use super::slot::{Slot, FUNCTION};
 use std::time::Duration;
@@ -72,6 +72,17 @@ impl Recorder {
         )
     }
 
+    pub(super) fn set_mode(&self, mode: BufferingMode) {
+        self.recording_mode.store(u64::from(mode as u8) + 1, Ordering::Relaxed);
+    }
+
+    /// The last epoch that a thread has switched to, if `epoch` is or was current: a thread may
+    /// have switched, and not raised the epoch.
+    pub(super) fn last_switched(&self, epoch: u64) -> u64 {
+        let switched = (self.allocation.load(Ordering::Acquire) >> 32) as u32;
+        epoch + u64::from(switched.wrapping_sub(epoch as u32))
+    }
+
     /// Returns whether the rolling buffer after the current one is free. A hint: others may take
     /// it.
     pub fn has_next(&self) -> bool {
@@ -121,7 +132,10 @@ impl Recorder {
         let rolling = session.layout.rolling_buffers() as u64;
         self.last.store(epoch, Ordering::Relaxed);
         self.first.store(epoch, Ordering::Relaxed);
-        self.recording_mode.store(u64::from(session.layout.mode() as u8) + 1, Ordering::Relaxed);
+        let mode = session.layout.mode();
+        self.set_mode(mode);
+        let streams = mode == BufferingMode::Streaming;
+        self.streams_from.store(if streams { epoch } else { NEVER }, Ordering::Relaxed);
         self.allocation.store(epoch << 32, Ordering::Relaxed);
         self.ready.store(epoch + rolling - 1, Ordering::Release);
         session.publish_wrapped_count(self.wrapped_count(epoch));
@@ -150,10 +164,7 @@ impl Recorder {
             session.publish_stop(stopped_at);
         }
         self.report_slotless();
-        // A thread may have switched, and not raised the epoch before it was stopped.
-        let behind =
-            ((self.allocation.load(Ordering::Acquire) >> 32) as u32).wrapping_sub(epoch as u32);
-        let last = epoch + u64::from(behind);
+        let last = self.last_switched(epoch);
         self.last.store(last, Ordering::Relaxed);
         Some(self.wrapped_count(last))
     }

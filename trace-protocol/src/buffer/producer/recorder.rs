@@ -41,6 +41,9 @@ pub(super) const STOPPED: u64 = 1 << 63;
 /// path.
 pub(super) const SLOW: u64 = 1 << 62;
 
+/// In [`Recorder::streams_from`]: higher than every epoch.
+pub(super) const NEVER: u64 = u64::MAX;
+
 /// Handles a record if the buffer is full.
 pub(super) type Full = fn(&Recorder, &Slot, &RecorderSession, LossReason);
 
@@ -89,8 +92,15 @@ pub struct Recorder {
     /// The first epoch of the recording under way, or of the last one: scopes of earlier epochs are
     /// of no interest any more.
     pub(super) first: AtomicU64,
-    /// One more than the recording's mode.
+    /// One more than the recording's mode. The service thread changes it during a circular
+    /// recording that begins to stream.
     pub(super) recording_mode: AtomicU64,
+    /// The first epoch whose rolling buffer is saved, so that the scopes that begin in it or later
+    /// end with a duration end. [`NEVER`] in circular mode.
+    ///
+    /// Rules: stored by the service thread; before `ready`, whose release makes it visible to the
+    /// threads that write to later rolling buffers.
+    pub(super) streams_from: AtomicU64,
     /// 1 if the last stop left a thread in a trace point. Service thread only.
     pub(super) stuck: AtomicU64,
     /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at
@@ -116,6 +126,7 @@ impl Recorder {
                 last: AtomicU64::new(0),
                 first: AtomicU64::new(0),
                 recording_mode: AtomicU64::new(0),
+                streams_from: AtomicU64::new(0),
                 stuck: AtomicU64::new(0),
                 asymmetric: AtomicU64::new(0),
                 loss_entries: AtomicU64::new(0),
@@ -261,28 +272,29 @@ impl Recorder {
 
     /// Goes on in the next rolling buffer, if there is one and it is ready.
     fn switch<'a>(&self, session: &RecorderSession, epoch: u64, allocation: u64) -> Reserved<'a> {
-        if session.layout.mode() == BufferingMode::Oneshot {
+        let mode = self.mode();
+        if mode == Some(BufferingMode::Oneshot) {
             return Reserved::Full(LossReason::BufferFull);
         }
-        let next = epoch + 1;
+        let (next, is_circular) = (epoch + 1, mode == Some(BufferingMode::Circular));
         // Acquired: what the service thread saw of that rolling buffer's last readers and writers
         // is over before it is written again.
-        if self.ready.load(Ordering::Acquire) < next && !self.is_left(session, next) {
+        let is_ready = self.ready.load(Ordering::Acquire) >= next;
+        if !(is_ready || is_circular && self.is_left(session, next)) {
             return match self.allocation.load(Ordering::Acquire) == allocation {
-                true if session.layout.mode() == BufferingMode::Circular => {
-                    Reserved::Full(LossReason::InUse)
-                }
+                true if is_circular => Reserved::Full(LossReason::InUse),
                 true => Reserved::Full(LossReason::NotSaved),
                 false => Reserved::Moved,
             };
         }
         // Before anybody can write there: who reads that rolling buffer meanwhile looks for this
-        // behind it.
+        // behind it. It follows the check of all conditions: from then on, readers take the older
+        // records of that rolling buffer for overwritten.
         session.publish_wrapped_count(self.wrapped_count(next));
         if self.replace_allocation(allocation, next << 32) {
             session.publish_end(self.wrapped_count(epoch), allocation as u32);
             self.epoch.fetch_max(next, Ordering::AcqRel);
-            if session.wakes_at(self.wrapped_count(next)) {
+            if !is_circular || session.wakes_at(self.wrapped_count(next)) {
                 session.wake.wake();
             }
         }
@@ -294,9 +306,6 @@ impl Recorder {
     ///
     /// After a refusal the slots are looked at again only now and then.
     fn is_left(&self, session: &RecorderSession, next: u64) -> bool {
-        if session.layout.mode() != BufferingMode::Circular {
-            return false;
-        }
         let of_next = next.wrapping_mul(REFUSALS_PER_LOOK);
         let before = self.refused.load(Ordering::Relaxed);
         let refusals = before.wrapping_sub(of_next);

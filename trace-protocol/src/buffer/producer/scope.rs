@@ -15,8 +15,16 @@ use super::recorder::{Recorder, SLOW};
 use super::reservation::Reservation;
 use super::slot::{Slot, FUNCTION, WATCHED};
 
-/// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
-pub const LATE_COMPLETE: u64 = 1;
+/// The mark of a duration complete whose begin may be in the trace as well: the word behind it, for
+/// a begin in the rolling buffer of this wrapped count.
+pub(crate) fn late_mark(wrapped_count: u32) -> u64 {
+    u64::from(wrapped_count) + 1
+}
+
+/// Returns the wrapped count of a [`late_mark`], if it is one.
+pub(crate) fn wrapped_count_of_mark(untrusted: u64) -> Option<u32> {
+    u32::try_from(untrusted.checked_sub(1)?).ok()
+}
 
 /// The duration of a watched scope or operation that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -200,15 +208,7 @@ impl OpenScope {
                 // Of an earlier recording, or of the process that this one was forked from.
                 return;
             }
-            match recorder.mode() {
-                Some(BufferingMode::Streaming) => {
-                    self.write_end(slot, recorder, epoch, now, argument);
-                }
-                Some(BufferingMode::Circular) => {
-                    self.write_complete(slot, recorder, epoch, now, argument);
-                }
-                Some(BufferingMode::Oneshot) | None => {}
-            }
+            self.end_behind(slot, recorder, epoch, now, argument);
         }
         if self.epoch & WATCHED != 0 {
             slot.watch_scopes(false);
@@ -235,6 +235,29 @@ impl OpenScope {
         match self.epoch & SLOW {
             0 => slot.while_current(recorder, epoch, light_fence, turn),
             _ => slot.while_current(recorder, epoch, || fence(Ordering::SeqCst), turn),
+        }
+    }
+
+    /// Writes what follows a begin that does not change any more.
+    ///
+    /// Which record that is depends on the epoch of the begin, not on the mode: a circular
+    /// recording may begin to stream meanwhile.
+    fn end_behind(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        epoch: u64,
+        now: u64,
+        argument: Option<u64>,
+    ) {
+        match recorder.mode() {
+            Some(BufferingMode::Oneshot) | None => {}
+            Some(BufferingMode::Streaming | BufferingMode::Circular) => {
+                match epoch >= recorder.streams_from.load(Ordering::Relaxed) {
+                    true => self.write_end(slot, recorder, epoch, now, argument),
+                    false => self.write_complete(slot, recorder, epoch, now, argument),
+                }
+            }
         }
     }
 
@@ -267,7 +290,8 @@ impl OpenScope {
         if !recorder.has_recorded(epoch) {
             return open.abandon();
         }
-        let values = [Some(self.start), argument, Some(now), Some(LATE_COMPLETE)];
+        let mark = late_mark(recorder.wrapped_count(epoch));
+        let values = [Some(self.start), argument, Some(now), Some(mark)];
         for (word, value) in open.words().iter().skip(1).zip(values.into_iter().flatten()) {
             word.store(value, Ordering::Relaxed);
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use trace_format::layout::{StringRef, ThreadRef};
 
-use crate::buffer::header::{directory_entry, field, loss_entry, BufferingMode, Layout};
+use crate::buffer::header::{directory_entry, field, loss_entry, Layout};
 use crate::buffer::memory::WriteMapping;
 use crate::sync::{fence, AtomicU64, Ordering};
 
@@ -142,11 +142,11 @@ impl RecorderSession {
         self.field(field::VERSION_MODE_WRAPPED).fetch_max(word, Ordering::AcqRel);
     }
 
-    /// Whether the switch to this wrapped count wakes the service thread. In circular mode a
+    /// Whether the switch to this wrapped count wakes the service thread in circular mode: a
     /// quarter of the rolling buffers is left meanwhile, and it frees all of them at once.
     pub(super) fn wakes_at(&self, wrapped_count: u32) -> bool {
         let quarter = self.layout.rolling_buffers() as u32 / 4;
-        self.layout.mode() != BufferingMode::Circular || wrapped_count % quarter.max(1) == 0
+        wrapped_count % quarter.max(1) == 0
     }
 
     /// An entry of the loss table, of [`loss_entry::WORDS`] words.
@@ -165,7 +165,7 @@ impl RecorderSession {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::buffer::header::Parts;
+    use crate::buffer::header::{BufferingMode, Parts};
 
     fn session(
         mode: BufferingMode,
@@ -224,14 +224,13 @@ mod tests {
     /// Circular buffers are freed several at once.
     #[test]
     fn the_service_thread_is_woken_while_a_quarter_of_a_circular_buffer_is_left() {
-        let wakes = |mode, buffers| {
-            let session = session(mode, buffers, 4096);
+        let wakes = |buffers| {
+            let session = session(BufferingMode::Circular, buffers, 4096);
             (1..9).filter(|wrap| session.wakes_at(*wrap)).collect::<Vec<_>>()
         };
-        assert_eq!(wakes(BufferingMode::Circular, 8), [2, 4, 6, 8]);
-        assert_eq!(wakes(BufferingMode::Circular, 4), Vec::from_iter(1..9));
-        assert_eq!(wakes(BufferingMode::Circular, 2), Vec::from_iter(1..9));
-        assert_eq!(wakes(BufferingMode::Streaming, 8), Vec::from_iter(1..9));
+        assert_eq!(wakes(8), [2, 4, 6, 8]);
+        assert_eq!(wakes(4), Vec::from_iter(1..9));
+        assert_eq!(wakes(2), Vec::from_iter(1..9));
     }
 
     #[test]

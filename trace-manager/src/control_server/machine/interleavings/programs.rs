@@ -137,6 +137,13 @@ impl Programs {
                 self.suspect(id, &end);
                 self.close(id, session);
             }
+            Output::Stream(id) => {
+                // There is no memory for some, which are restarted.
+                let event = TraceeEvent::StreamReserved { has_memory: id % 4 != 2 };
+                for output in self.coordinator.on(Input::Provider(id, event), now) {
+                    self.perform(output, now);
+                }
+            }
             Output::Restart(id) => assert!(self.programs[&id].has_buffer, "{id} records"),
             Output::Provider(id, action) => self.act(id, action, now),
         }
@@ -150,10 +157,19 @@ impl Programs {
                     program.inbox.push_back(message);
                 }
             }
-            TraceeAction::Save(_) => self.save(id),
+            TraceeAction::Save(_) => {
+                self.save(id);
+                // The loop checks each copy at once.
+                for output in self.coordinator.on(Input::Provider(id, TraceeEvent::Checked), now) {
+                    self.perform(output, now);
+                }
+            }
             TraceeAction::Finish(end) => self.finish(id, &end),
             TraceeAction::StartTimedOut => self.programs.get_mut(&id).unwrap().is_reliable = false,
             TraceeAction::CutOff(_) => drop(self.programs.remove(&id)),
+            TraceeAction::Streams { first, .. } => {
+                self.programs.get_mut(&id).unwrap().wraps = first
+            }
             TraceeAction::Alert(_) | TraceeAction::Watched(_) | TraceeAction::Held { .. } => {}
         }
     }
@@ -205,7 +221,7 @@ impl Programs {
             sessions.into_iter().for_each(|session| self.open_sink(id, session));
         }
         let event = match has_memory {
-            true => TraceeEvent::BufferReady { durable_size: 4096 },
+            true => TraceeEvent::BufferReady { durable_size: 4096, rolling_buffers: 8 },
             false => TraceeEvent::NoBuffer,
         };
         for output in self.coordinator.on(Input::Provider(id, event), now) {
@@ -310,7 +326,8 @@ impl Programs {
         self.programs.insert(id, Program { uid, is_reliable: true, ..Program::default() });
         let features = match choices.below(4) {
             0 => Features::default(),
-            _ => Features::SET_CATEGORIES,
+            1 => Features::SET_CATEGORIES,
+            _ => Features::SET_CATEGORIES.with(Features::STREAM),
         };
         let registration = Registration { uid, features, ..Registration::default() };
         self.on(Input::Registered(id, registration), now);
@@ -334,6 +351,14 @@ impl Programs {
                 Sent::Packet(Packet::Stopped)
             }
             Some(ToProvider::Terminate) => Sent::Closed,
+            Some(ToProvider::Stream) => {
+                // Two older rolling buffers are full.
+                let streaming = Sent::Packet(Packet::Streaming { first: 5, current: 7 });
+                program.outbox.push_back((program.read_buffers, streaming));
+                let save = Sent::Save(program.written);
+                program.outbox.push_back((program.read_buffers, save));
+                save
+            }
             Some(ToProvider::SetCategories { sequence, .. }) => {
                 Sent::Packet(Packet::CategoriesSet { sequence })
             }

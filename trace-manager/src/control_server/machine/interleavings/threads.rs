@@ -9,7 +9,7 @@ use super::programs::Programs;
 use super::summary;
 use crate::choices::Choices;
 use crate::control_server::convert;
-use crate::control_server::event_queue::EventQueue;
+use crate::control_server::event_queue::{EventQueue, Kind};
 use crate::control_server::machine::{OpenRequest, SessionEvent, SessionId};
 use crate::machine::{Input, ProviderConfig, SessionState, Time};
 
@@ -116,7 +116,7 @@ impl Threads {
         let has_ended = |it: &SessionEvent| matches!(it, SessionEvent::Ended(_));
         if thread.events.len() < MOST_ALERTS && !thread.events.iter().any(has_ended) {
             assert!(thread.queue.is_watched(), "the model watches it");
-            assert!(thread.queue.push(true), "few alerts are under way");
+            assert!(thread.queue.push(Kind::Alert), "few alerts are under way");
             thread.events.push_back(SessionEvent::Alert("alert".to_owned()));
         }
     }

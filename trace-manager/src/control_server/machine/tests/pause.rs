@@ -81,7 +81,7 @@ fn starts_of_stopped_sessions_are_limited_by_user_and_minute() {
         scene.on(Input::Session(1, SessionEvent::Paused));
     }
     let reason = general(scene.call(CLIENT, again()), GeneralError::Quota);
-    assert_eq!(reason, "more than 2 category changes or further starts in a minute");
+    assert_eq!(reason, "more than 2 category changes, further starts or live streams in a minute");
     scene.now += Duration::from_secs(60);
     assert_eq!(started_again(&mut scene, again()), Some(Reply::Started));
 }

@@ -1,4 +1,5 @@
 use super::*;
+use trace_protocol::categories::MAX_PATTERNS;
 use trace_protocol::control::{
     CategoryChange, ErrorCode, FlushError, FollowRequest, Output as To, ProviderSpec, SessionState,
     SnapshotRequest,
@@ -107,7 +108,7 @@ fn the_first_that_watches_gets_earlier_alerts() {
     scene.started(CLIENT, 1, named("a"));
     let queue = Arc::clone(&scene.machine.sessions[&1].queue);
     for name in ["early", "later"] {
-        let notice = Notice::Alert { name: name.to_owned(), pid: 1 };
+        let notice = Notice::Alert { name: name.to_owned(), pid: 1, is_heeded: true };
         assert!(Message::announcing(1, &queue, &notice).is_none(), "nobody watches");
     }
     scene.connect(3, USER);
@@ -195,13 +196,65 @@ fn category_changes_are_limited_by_user_and_minute() {
     assert!(scene.take_actions().is_empty(), "nothing changes");
     assert_eq!(scene.call(CLIENT, change(&[], &["b"])), changed(&["a"]));
     let reason = general(scene.call(CLIENT, change(&["b"], &[])), GeneralError::Quota);
-    assert_eq!(reason, "more than 2 category changes or further starts in a minute");
+    assert_eq!(reason, "more than 2 category changes, further starts or live streams in a minute");
     scene.now += Duration::from_secs(60);
     assert_eq!(
         scene.call(CLIENT, change(&["c"], &[])),
         changed(&["a", "c"]),
         "not the refused one"
     );
+}
+
+/// Each takes time for each program.
+#[test]
+fn starts_flushes_and_new_streams_are_limited_by_user() {
+    let limits = ControlLimits { starts: 2, flushes: 2, category_changes: 2, ..Default::default() };
+    let mut scene = Scene::with(limits);
+    scene.started(CLIENT, 1, named("a"));
+    scene.started(CLIENT, 2, named("b"));
+    let start = scene.starting(CLIENT, named("c"));
+    let reason = general(scene.reply(CLIENT, start), GeneralError::Quota);
+    assert_eq!(reason, "more than 2 sessions start in a minute");
+    let flush = || Request::Flush("a".to_owned());
+    assert_eq!(
+        [flush(), flush()].map(|it| scene.call(CLIENT, it)),
+        [Some(Reply::Flushed), Some(Reply::Flushed)]
+    );
+    let reason = general(scene.call(CLIENT, flush()), GeneralError::Quota);
+    assert_eq!(reason, "more than 2 flushes in a second");
+    let follow =
+        || Request::Follow(FollowRequest { session: "a".to_owned(), categories: Vec::new() });
+    assert_eq!([follow(), follow()].map(|it| scene.call(CLIENT, it)), [None, None]);
+    scene.streams.clear();
+    let reason = general(scene.call(CLIENT, follow()), GeneralError::Quota);
+    let expected = "more than 2 category changes, further starts or live streams in a minute";
+    assert_eq!(reason, expected);
+    scene.now += Duration::from_secs(60);
+    assert_eq!(scene.call(CLIENT, flush()), Some(Reply::Flushed));
+    assert_eq!(scene.call(CLIENT, follow()), None);
+    let name = StartRequest { session: "c".to_owned(), ..Default::default() };
+    assert_eq!(scene.call(CLIENT, Request::Start(name)), None, "it starts");
+}
+
+/// Else refused starts, and those by root, would keep the user from others.
+#[test]
+fn only_starts_of_the_user_count() {
+    let mut scene = Scene::with(ControlLimits { starts: 1, ..Default::default() });
+    scene.connect(ROOT, 0);
+    let categories = vec!["a".to_owned()];
+    for name in ["a", "b"] {
+        let config = TraceConfig { categories: categories.clone(), ..named(name) };
+        scene.call(CLIENT, Request::Initialize(config));
+    }
+    let mut start = |client, name: &str, number| {
+        let additional_categories = (0..number).map(|it| format!("c{it}")).collect();
+        let session = name.to_owned();
+        let start = StartRequest { session, additional_categories, ..Default::default() };
+        scene.call(client, Request::Start(start))
+    };
+    general(start(CLIENT, "a", MAX_PATTERNS), GeneralError::BadRequest);
+    assert_eq!(start(ROOT, "a", 0), None, "it starts");
+    assert_eq!(start(CLIENT, "b", 0), None, "it starts");
 }
 
 #[test]

@@ -124,3 +124,22 @@ fn connections_are_limited_by_user() {
     scene.connect(8, USER);
     assert!(scene.take_actions().is_empty());
 }
+
+/// Else programs of the daemon's user would prevent the sessions of its configuration.
+#[test]
+fn the_daemons_own_connection_has_no_share_in_the_limits_of_its_user() {
+    let limits = ControlLimits { clients: 1, requests: 2, starts: 1, ..ControlLimits::default() };
+    let mut scene = Scene::with(limits);
+    scene.connect(3, USER);
+    assert_eq!(scene.take_actions(), ["close 3"]);
+    scene.on(Input::IsOwn(4));
+    scene.connect(4, USER);
+    for name in ["a", "b", "c"] {
+        scene.starting(4, named(name));
+    }
+    let open = ["open 1 []", "open 2 []", "open 3 []"];
+    assert_eq!(scene.take_actions(), open, "it is within no limit");
+    for _ in 0..2 {
+        assert!(scene.call(CLIENT, Request::GetGroups).is_some(), "and takes nothing from others");
+    }
+}
