@@ -91,18 +91,31 @@ impl Damage {
         mut look: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut damage = Self::default();
-        loop {
-            match reader.next() {
-                Ok(Some(item)) => {
-                    damage.item(&item);
-                    look(&item)?;
-                }
-                Ok(None) => break,
-                Err(error) => damage.read_error(error)?,
+        reader.visit(|item| match item {
+            Ok(item) => {
+                damage.item(item);
+                look(item)
             }
-        }
+            Err(error) => Ok(damage.read_error(error)?),
+        })?;
         damage.stats = reader.stats();
         Ok(damage)
+    }
+
+    /// Reads an archive whose damage is known, like [`Damage::of_each`].
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it or `look` failed.
+    pub fn skip_each<R: Read, E: From<ReadError>>(
+        mut reader: Reader<R>,
+        mut look: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut damage = Self::default();
+        reader.visit(|item| match item {
+            Ok(item) => look(item),
+            Err(error) => Ok(damage.read_error(error)?),
+        })
     }
 
     /// Counts the missing data that a record reports, and its unknown references.

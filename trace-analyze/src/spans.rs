@@ -45,7 +45,8 @@ pub use roles::is_mark;
 use thread::ThreadSpans;
 use window::Entry;
 
-/// The most closed durations that are kept for a later one around them, on all threads.
+/// The closed durations, kept for a later one around them on all threads, from which on they are
+/// grouped.
 const MAX_PENDING: usize = 1 << 20;
 
 /// The most events in the windows of all threads.
@@ -131,6 +132,8 @@ pub struct Oddities {
 
 /// Assembles durations.
 ///
+/// Memory grows with the number of open durations, about 64 bytes each.
+///
 /// # Examples
 ///
 /// ```
@@ -156,6 +159,8 @@ pub struct Spans<V = ()> {
     threads: Vec<ThreadSpans<V>>,
     waiting: usize,
     pending: usize,
+    /// The closed durations from which on they are grouped.
+    max_pending: usize,
     done: Done<V>,
 }
 
@@ -166,8 +171,6 @@ struct Done<V> {
     oddities: Oddities,
     /// Begins without an end. `None` unless created by [`Spans::with_unended`].
     unended: Option<Vec<Span<V>>>,
-    /// Begins beyond the most open ones, if `unended` is not `None`.
-    too_deep: Vec<Span<V>>,
     /// The values of ends of no duration, if `unended` is not `None`.
     lone_ends: Vec<V>,
     /// Begins that are open at the end of the archive.
@@ -184,9 +187,9 @@ impl<V> Done<V> {
 
 impl<V> Default for Done<V> {
     fn default() -> Self {
-        let (spans, too_deep, open) = (Vec::new(), Vec::new(), Vec::new());
+        let (spans, open) = (Vec::new(), Vec::new());
         let (oddities, unended, lone_ends) = (Oddities::default(), None, Vec::new());
-        Self { spans, oddities, unended, too_deep, lone_ends, open }
+        Self { spans, oddities, unended, lone_ends, open }
     }
 }
 
@@ -217,7 +220,7 @@ impl<V: Copy + Default> Spans<V> {
     #[must_use]
     pub fn with_values() -> Self {
         let (catalog, threads, done) = (Catalog::default(), Vec::new(), Done::default());
-        Self { catalog, threads, waiting: 0, pending: 0, done }
+        Self { catalog, threads, waiting: 0, pending: 0, max_pending: MAX_PENDING, done }
     }
 
     /// Starts for a caller that adds values and also requires begins without an end:
@@ -228,19 +231,23 @@ impl<V: Copy + Default> Spans<V> {
         Self { done, ..Self::with_values() }
     }
 
+    /// Returns whether there are new begins without an end or ends without a begin, for callers
+    /// that take them.
+    #[inline]
+    #[must_use]
+    pub fn has_unpaired(&self) -> bool {
+        let Done { unended, lone_ends, .. } = &self.done;
+        let has_unended = unended.as_ref().is_some_and(|unended| !unended.is_empty());
+        has_unended || !lone_ends.is_empty()
+    }
+
     /// Returns new begins without an end, as durations without a length. They are counted, too.
     pub fn take_unended(&mut self) -> Vec<Span<V>> {
         self.done.unended.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Returns new begins that are skipped, with their ends, because too many durations of their
-    /// thread are open. Empty unless created by [`with_unended`](Self::with_unended).
-    pub fn take_too_deep(&mut self) -> Vec<Span<V>> {
-        std::mem::take(&mut self.done.too_deep)
-    }
-
-    /// Returns the values of new ends without a begin, and of those of begins that are skipped.
-    /// Empty unless created by [`with_values_and_unended`](Self::with_values_and_unended).
+    /// Returns the values of new ends without a begin. Empty unless created by
+    /// [`with_values_and_unended`](Self::with_values_and_unended).
     pub fn take_lone_ends(&mut self) -> Vec<V> {
         std::mem::take(&mut self.done.lone_ends)
     }
@@ -334,8 +341,12 @@ impl<V: Copy + Default> Spans<V> {
         }
         self.waiting = self.threads.iter().map(ThreadSpans::waiting).sum();
         self.pending = self.threads.iter().map(ThreadSpans::pending).sum();
-        if self.pending > MAX_PENDING {
+        if self.pending > self.max_pending {
             self.threads.iter_mut().for_each(ThreadSpans::compact);
+            self.pending = self.threads.iter().map(ThreadSpans::pending).sum();
+            // Those between many open durations cannot be grouped, and are not to be tried again
+            // for each window.
+            self.max_pending = MAX_PENDING.max(2 * self.pending);
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) use recording::{
 pub(crate) use selection::{Filter, Inputs, Selection, TimeRange};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 pub(crate) use xray::{
-    AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat, XrayArgs,
+    AccountArgs, Aggregation, GraphArgs, LogArgs, MapArgs, Order, StackArgs, TableFormat, XrayArgs,
     XrayCommand,
 };
 

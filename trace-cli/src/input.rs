@@ -20,6 +20,7 @@ use trace_protocol::buffer::saved::buffer_path;
 use trace_xray::fxt::{log_of_yaml, map_id, Fdr};
 use trace_xray::map::Map;
 
+use crate::logs;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
@@ -189,7 +190,7 @@ fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Resul
     let file =
         File::open(path).with_context(|| format!("cannot open {name}{}", open_hint(path)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        bail!("cannot read {name}: is a directory");
+        bail!("cannot read {name}: is a directory{}", logs::recover_hint(path));
     }
     decompress(watched(file)).with_context(|| format!("cannot read {name}"))
 }

@@ -73,6 +73,15 @@ impl Source {
         })
     }
 
+    /// Returns the number of providers whose last records may be missing, at the end of a session's
+    /// stream. Files may be of other programs.
+    pub(crate) fn ends_early(&self) -> u64 {
+        match self.input {
+            Input::Stream(_) => self.completeness.present(),
+            Input::File(..) | Input::Complete(_) => 0,
+        }
+    }
+
     /// Feeds the next bytes to the decoder. Waits for them for at most `timeout`.
     pub(crate) fn read(&mut self, decoder: &mut Decoder, timeout: Duration) -> io::Result<State> {
         let read = match &mut self.input {

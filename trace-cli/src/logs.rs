@@ -98,6 +98,24 @@ pub(crate) fn keep_hidden(archive: &Path, kept: &OsStr) -> std::io::Result<()> {
     NewFile::from_parts(file, place, hidden.to_owned()).complete_with_backup().map(drop)
 }
 
+/// Returns the hint for a directory with hidden archives that are no logs yet.
+pub(crate) fn recover_hint(directory: &Path) -> String {
+    let is_hidden = |entry: fs::DirEntry| entry.file_name().to_str().is_some_and(is_hidden_archive);
+    match fs::read_dir(directory).is_ok_and(|mut it| it.any(|entry| entry.is_ok_and(is_hidden))) {
+        true => format!("{HINT}trace recover {} writes the logs in it", directory.display()),
+        false => String::new(),
+    }
+}
+
+/// Returns the directory of logs at a path: that itself, or that of a hidden archive.
+pub(crate) fn directory_of(path: &Path) -> Option<&Path> {
+    if path.is_dir() {
+        return Some(path);
+    }
+    path.file_name()?.to_str().filter(|name| is_hidden_archive(name))?;
+    path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })
+}
+
 /// Locks a file. Returns false if another process has the lock for longer than `patience`.
 fn lock(file: &File, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
@@ -160,8 +178,7 @@ fn file_name(process: &Process) -> String {
 
 impl Logs {
     fn add(&mut self, exported: &Exported) {
-        let Exported { calls, events, open, cut, short, too_long, unpaired, too_deep, .. } =
-            exported;
+        let Exported { calls, events, open, cut, short, too_long, unpaired, .. } = exported;
         let total = &mut self.total;
         total.calls += calls;
         total.events += events;
@@ -169,7 +186,7 @@ impl Logs {
         total.cut += cut;
         total.short += short;
         // These are numbers of the archive.
-        (total.too_long, total.unpaired, total.too_deep) = (*too_long, *unpaired, *too_deep);
+        (total.too_long, total.unpaired) = (*too_long, *unpaired);
     }
 
     /// Returns the number of calls.
@@ -188,12 +205,11 @@ impl Logs {
     }
 
     /// Returns the records that differ from the recorded ones, and their numbers.
-    pub(crate) fn differences(&self) -> [(&'static str, u64); 5] {
+    pub(crate) fn differences(&self) -> [(&'static str, u64); 4] {
         [
             ("durations without an end, written as entries", self.total.open),
             ("durations without a begin, skipped", self.total.unpaired),
             ("durations that end after the one around them, cut", self.total.cut),
-            ("durations nested too deep, skipped", self.total.too_deep),
             ("records too long for a custom event, skipped", self.total.too_long),
         ]
     }
@@ -207,7 +223,8 @@ impl Logs {
 
 /// Converts each archive that a killed recorder, or a process that traced itself, left in a
 /// directory. Processes of several archives may have the same name and id: each has its own log.
-pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
+/// The archives do not have the options of their recordings.
+pub(crate) fn recover(directory: &Path, options: &Options) -> Result<Vec<Result<Logs>>> {
     let failed = || format!("cannot read {}", directory.display());
     let mut recovered = complete_archives(directory)?;
     let mut left = Vec::new();
@@ -219,7 +236,7 @@ pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
     let mut names = Names::new();
     for archive in left {
         let archive = directory.join(archive);
-        let logs = convert_beside(&mut names, &archive, &Options::default(), Duration::ZERO);
+        let logs = convert_beside(&mut names, &archive, options, Duration::ZERO);
         recovered.extend(logs.transpose());
     }
     if recovered.is_empty() {
@@ -262,6 +279,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use trace_protocol::file::hidden_own_archive;
+    use trace_xray::layout::Version;
 
     use super::*;
 
@@ -330,11 +348,13 @@ mod tests {
             let archive = hidden_own_archive(directory.path(), 7, time);
             fs::write(archive, RECORDS.map(u64::to_le_bytes).concat()).unwrap();
         }
-        let recovered = recover(directory.path()).unwrap();
+        let options = Options { version: Version::V3, ..Options::default() };
+        let recovered = recover(directory.path(), &options).unwrap();
         let paths: Vec<_> = recovered.into_iter().flat_map(|logs| logs.unwrap().paths).collect();
         let expected = ["process-7", "process-7_", "process-7__"];
         assert_eq!(paths, expected.map(|name| directory.path().join(format!("{name}.xray"))));
-        assert!(paths.iter().all(|path| path.exists()));
+        // A log starts with its version.
+        assert!(paths.iter().all(|path| fs::read(path).unwrap()[..2] == [3, 0]));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 6, "logs and maps");
     }
 }

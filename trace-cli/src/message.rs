@@ -5,11 +5,16 @@ use std::io::{self, Write};
 use trace_convert::visible;
 pub(crate) use trace_input::message::{describe, HINT};
 
-/// Prints a message, with each hint on a line of its own. Control characters are escaped; names of
-/// programs must be escaped before, since they could contain a hint. Write errors are ignored.
+/// Prints a message as by [`line()`]. Write errors are ignored.
 pub(crate) fn say(message: &str) {
+    let _ = io::stderr().write_all(line(message).as_bytes());
+}
+
+/// Returns a message with each hint on a line of its own. Control characters are escaped; names of
+/// programs must be escaped before, since they could contain a hint.
+pub(crate) fn line(message: &str) -> String {
     let parts: Vec<_> = message.split(HINT).map(visible).collect();
-    let _ = writeln!(io::stderr(), "trace: {}", parts.join(HINT));
+    format!("trace: {}\n", parts.join(HINT))
 }
 
 /// Returns the singular or plural of a noun.

@@ -91,9 +91,9 @@ pub(crate) fn print(text: &str) -> Result<()> {
     print_all([visible_json(text)])
 }
 
-/// Writes lines, like [`print()`].
-pub(crate) fn print_lines(lines: impl Iterator<Item = String>) -> Result<()> {
-    print_all(lines.map(|line| visible_json(&line).into_owned() + "\n"))
+/// Writes the parts of a text, like [`print()`].
+pub(crate) fn print_parts(parts: impl IntoIterator<Item = String>) -> Result<()> {
+    print_all(parts.into_iter().map(|part| visible_json(&part).into_owned()))
 }
 
 fn print_all(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {

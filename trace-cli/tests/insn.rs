@@ -1,12 +1,16 @@
 //! `trace insn`: recording, printing, and what happens to the traced program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[path = "../../trace-insntrace/tests/common/required.rs"]
+mod required;
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use required::lacks;
 use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
 
@@ -80,7 +84,7 @@ fn a_recording_is_printed_in_every_format() {
     };
     assert_eq!(lines(&print("insns"), "#"), number);
     assert_eq!(lines(&print("raw"), "#"), number);
-    assert!(text(&print("packets").stdout).contains("TipPge"));
+    assert!(text(&print("packets").stdout).contains(" tip.pge 3: 00007f"));
     let folded = text(&print("folded").stdout);
     let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
     assert_eq!(counts.map(|count| count.parse::<usize>().unwrap()).sum::<usize>(), number);
@@ -133,7 +137,7 @@ fn a_file_of_perf_is_written_and_read() {
 #[test]
 fn missing_hardware_is_reported_with_the_reason() {
     if Path::new("/sys/bus/event_source/devices/intel_pt").exists() {
-        return;
+        return eprintln!("skipped: this machine has Intel PT");
     }
     let place = Place::new();
     let directory = &*place.name("recording");
@@ -276,9 +280,26 @@ fn only_calls_of_a_function_are_recorded() {
     assert!(second.contains("call 2 of write was recorded"), "{second}");
     let missing = record("missing", &["--function", "no_such_function"], 0);
     assert!(missing.contains("no process has had a function no_such_function"), "{missing}");
+    let indirect = record("indirect", &["--function", "strlen"], 0);
+    assert!(indirect.contains("strlen only chooses another function"), "{indirect}");
     let block = record("block", &["--engine", "block", "--function", "write"], 125);
     assert!(block.contains("--function and --in-scope require --engine step"), "{block}");
     assert!(record("nth", &["--nth", "2"], 2).contains("--function"));
+}
+
+#[test]
+fn a_range_that_no_process_has_is_reported() {
+    let place = Place::new();
+    let record = |name: &str, range: &str| {
+        let directory = place.name(name);
+        let options = ["insn", "record", "-o", &directory, "--range", range, "--", "/bin/true"];
+        text(&run(&options, 0).stderr)
+    };
+    let missing = record("missing", "no_such_function");
+    assert!(missing.contains("no process has had a function no_such_function"), "{missing}");
+    let known = record("known", "exit");
+    assert!(!known.contains("no process"), "{known}");
+    assert!(record("indirect", "strlen").contains("strlen only chooses another function"));
 }
 
 #[test]
@@ -373,7 +394,7 @@ fn a_signal_for_the_program_reaches_it_in_a_session() {
 fn a_program_that_is_not_readable_runs_untraced() {
     use std::os::unix::fs::{chown, PermissionsExt};
     if !rustix::process::getuid().is_root() {
-        return; // The test has to run the program as another user.
+        return lacks("root, to run the program as another user");
     }
     const NOBODY: &str = "65534";
     let place = Place::new();

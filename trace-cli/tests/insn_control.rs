@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use panicking::{Method, Panicking};
+use rustix::process::{kill_process, Pid, Signal};
 use target::{wait_until, Target};
 use tempfile::TempDir;
 use trace_insntrace::controller::{Allocation, Mode};
@@ -31,6 +32,14 @@ impl Place {
         let (found, text) = self.run(arguments);
         assert_eq!(found, Some(code), "{text}");
         text
+    }
+
+    /// Returns the number of bytes in the only buffer.
+    #[track_caller]
+    fn capture_end(&self) -> u64 {
+        let state = self.insn(&["state"], 0);
+        let (_, end) = state.split_once("capture end ").expect(&state);
+        end.split(|it: char| !it.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
     /// Runs `trace insn`, and returns its exit status with its output, or its messages if it fails.
@@ -68,7 +77,7 @@ fn a_thread_is_traced_dumped_and_printed() {
     assert!(target.is_traced());
     assert!(place.insn(&["state"], 0).starts_with(&off.replace("off", "on")));
     target.write_lines(20);
-    wait_until(|| !place.insn(&["state"], 0).contains("capture end 0\n"));
+    wait_until(|| place.capture_end() > 1000);
     let folder = place.0.path().join("recording");
     let folder = folder.to_str().unwrap();
     assert!(place.insn(&["dump", "-o", folder], 1).contains("trace insn stop"));
@@ -119,6 +128,30 @@ fn reset_releases_threads() {
     target.finish();
     let missing = place.insn(&["state"], 1);
     assert!(missing.contains("hint: start it with `trace insn init`"), "{missing}");
+}
+
+/// Returns a number in the status of a process.
+fn status(process: u64, name: &str) -> i32 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_killed_controller_releases_threads() {
+    let (place, mut target) = (Place::new(), Target::start());
+    place.insn(&["init"], 0);
+    place.insn(&["alloc", "--circular"], 0);
+    place.insn(&["assign", "0", &target.thread().0.to_string()], 0);
+    place.insn(&["start"], 0);
+    target.write_lines(1000);
+    // Its tracer is a thread of the process that traces.
+    let tracer = status(target.thread().0, "TracerPid:");
+    let held = status(tracer as u64, "PPid:");
+    kill_process(Pid::from_raw(held).unwrap(), Signal::Kill).unwrap();
+    wait_until(|| !target.is_traced());
+    target.finish();
+    wait_until(|| place.run(&["state"]).0 == Some(1));
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! `trace insn` with programs that act against their tracer.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[path = "../../trace-insntrace/tests/common/required.rs"]
+mod required;
+
 use std::io::{Read, Write};
 use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use required::lacks;
 use tempfile::TempDir;
 
 /// A user without privileges, and its group.
@@ -154,7 +158,7 @@ fn recorded(mut trace: Command, engine: &str, directory: &Path, program: &Path) 
 #[test]
 fn setuid_programs_have_their_privileges_if_root_traces_them() {
     if !is_root() {
-        return; // Another user cannot create such a file.
+        return lacks("root, to create files of other users");
     }
     let place = Place::new();
     let [of_root, of_nobody] = [0, NOBODY].map(|user| setuid_program(&place, user));

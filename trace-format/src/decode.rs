@@ -10,7 +10,7 @@ mod object;
 pub use crate::decode_error::DecodeError;
 use crate::layout::{event, large, record, EventType, RecordType, WORD_BYTES};
 use crate::record::cursor::Cursor;
-use crate::record::{Record, UnknownRecord};
+use crate::record::{Event, Record, UnknownRecord};
 
 /// Returns the size in bytes, header included, of the record with this header word.
 ///
@@ -50,6 +50,16 @@ pub(crate) fn whole_record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
     let mut start = Cursor::new(bytes);
     let header = start.word("record header")?;
     record_with(header, start)
+}
+
+/// Decodes an event whose bytes are exactly `bytes`. Returns `None` for other records.
+#[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `reader` uses it"))]
+#[inline(always)]
+pub(crate) fn whole_event(bytes: &[u8]) -> Option<Result<Event<'_>, DecodeError>> {
+    let mut cursor = Cursor::new(bytes);
+    let header = cursor.word("record header").ok()?;
+    let event_type = event_type(header)?;
+    Some(body::event(event_type, header, &mut cursor))
 }
 
 #[inline(always)]

@@ -90,11 +90,16 @@ pub enum Omission {
     /// signal handler that interrupted the recording of another one, or of a thread that had no
     /// memory for its open calls.
     Calls = 14,
+    /// Milliseconds in which programs ran that had waited in vain for the begin of their recording.
+    Beginning = 15,
+    /// Programs and libraries of which no call was recorded, because their sleds cannot be patched.
+    /// Events `cannot patch sleds` have the reasons.
+    Sleds = 16,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -110,6 +115,8 @@ impl Omission {
         Self::Helpers,
         Self::Sources,
         Self::Calls,
+        Self::Beginning,
+        Self::Sleds,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -134,6 +141,8 @@ impl Omission {
             Self::Helpers => "helpers ended early",
             Self::Sources => "sources failed",
             Self::Calls => "calls not recorded",
+            Self::Beginning => "recording began late",
+            Self::Sleds => "sleds not patched",
         }
     }
 
@@ -156,6 +165,8 @@ impl Omission {
             Self::Helpers => "helpers that ended early",
             Self::Sources => "sources that failed",
             Self::Calls => "calls",
+            Self::Beginning => "milliseconds before a late begin of recording",
+            Self::Sleds => "programs and libraries whose sleds cannot be patched",
         }
     }
 
@@ -248,6 +259,8 @@ mod tests {
             "helpers that ended early",
             "sources that failed",
             "calls",
+            "milliseconds before a late begin of recording",
+            "programs and libraries whose sleds cannot be patched",
         ];
         assert_eq!(names, expected);
     }

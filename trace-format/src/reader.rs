@@ -150,6 +150,42 @@ impl<R: Read> Reader<R> {
         self.decoder.item(span).map(Some)
     }
 
+    /// Calls `look` with each record and each error that [`Reader::next`] would return, to the end
+    /// of the archive or to the first error of `look`. Takes less time than `next`, because events
+    /// are not moved.
+    ///
+    /// # Errors
+    ///
+    /// `look` has returned an error.
+    #[inline]
+    pub fn visit<E>(
+        &mut self,
+        mut look: impl FnMut(Result<&Item<'_>, ReadError>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        loop {
+            match self.decoder.ready_span() {
+                Some(span) => self.decoder.visit(span, &mut look)?,
+                None if self.visit_slow(&mut look)? => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Visits the next record or error that is not ready. Returns false at the end of the archive.
+    #[cold]
+    #[inline(never)]
+    fn visit_slow<E>(
+        &mut self,
+        look: &mut impl FnMut(Result<&Item<'_>, ReadError>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        match self.next() {
+            Ok(Some(item)) => look(Ok(&item))?,
+            Ok(None) => return Ok(false),
+            Err(error) => look(Err(error))?,
+        }
+        Ok(true)
+    }
+
     /// Returns the counts so far.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -1,10 +1,9 @@
 //! The functions of a file.
 
-use std::sync::Arc;
-
-use object::{Object, ObjectSymbol, ReadRef, SymbolKind};
+use object::{ObjectSymbol, ReadRef};
 
 use crate::demangle;
+use crate::symbol::{functions, FunctionSymbol};
 
 /// The functions of a file, by their addresses in the file.
 #[derive(Debug, Clone, Default)]
@@ -19,30 +18,15 @@ struct Symbol {
     name: Box<str>,
 }
 
-/// A function of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FunctionSymbol {
-    /// Its address in the file.
-    pub start: u64,
-    /// Its size in bytes; 0 if it is unknown.
-    pub size: u64,
-    /// The demangled name.
-    pub name: Arc<str>,
-}
-
 impl Functions {
     /// Reads `.symtab` and `.dynsym`.
     #[must_use]
     pub fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Self {
-        let mut symbols: Vec<_> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| {
-                let name = symbol.name().ok()?.into();
-                Some(Symbol { start: symbol.address(), size: symbol.size(), name })
-            })
-            .collect();
+        let symbols = functions(file).filter_map(|symbol| {
+            let name = symbol.name().ok()?.into();
+            Some(Symbol { start: symbol.address(), size: symbol.size(), name })
+        });
+        let mut symbols: Vec<_> = symbols.collect();
         // Of several names of an address, the one with a size and the fewest underscores is used.
         symbols.sort_by_key(|symbol| (symbol.start, symbol.size == 0, underscores(&symbol.name)));
         symbols.dedup_by_key(|symbol| symbol.start);
@@ -55,9 +39,9 @@ impl Functions {
         self.0.is_empty()
     }
 
-    /// Returns the function with this demangled name.
-    #[must_use]
-    pub fn named(&self, name: &str) -> Option<FunctionSymbol> {
+    /// Returns the first function of this demangled name.
+    #[cfg(test)]
+    pub(crate) fn named(&self, name: &str) -> Option<FunctionSymbol> {
         let symbol = self.0.iter().find(|symbol| demangle(&symbol.name) == name)?;
         Some(symbol.function(symbol.size))
     }

@@ -1,13 +1,15 @@
 //! Where the functions of a name are in their file.
 
-use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
-use object::{elf, Object, ObjectSymbol, ReadCache, ReadRef, SymbolFlags, SymbolKind};
+use object::{ReadCache, ReadRef};
 
 use crate::module::{debug_file, MAX_SYMBOL_BYTES};
-use crate::{demangle, open, Limited, Segments};
+use crate::named::functions_named;
+use crate::place_error::PlaceError;
+use crate::symbol::FunctionSymbol;
+use crate::{open, Limited, Segments};
 
 /// A place in the code of a program or library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,30 +19,6 @@ pub enum CodeName {
     Function(String, u64),
     /// An address in the file, as `nm` and `objdump` print it.
     Address(u64),
-}
-
-/// Why a file has no code of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaceError {
-    /// It is not an ELF file, or is malformed.
-    Malformed,
-    /// Its symbol tables have more than 256 MiB.
-    TooLarge,
-    /// It has no symbols of functions.
-    Stripped,
-    /// It has no function of this name.
-    NoFunction,
-    /// The name is that of a function which chooses another one when the program starts.
-    Indirect,
-    /// There is no code of the file at this address, or the function has fewer bytes.
-    NoCode,
-}
-
-/// A function symbol.
-struct Found {
-    address: u64,
-    size: u64,
-    is_indirect: bool,
 }
 
 impl CodeName {
@@ -129,70 +107,16 @@ fn addresses<'a, R: ReadRef<'a>>(
     name: &str,
     offset: u64,
 ) -> Result<Vec<u64>, PlaceError> {
-    let functions = || {
-        let symbols = file.symbols().chain(file.dynamic_symbols());
-        symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-    };
-    if functions().next().is_none() {
-        return Err(PlaceError::Stripped);
-    }
-    let named = |is_it: &dyn Fn(&str) -> bool| -> Vec<Found> {
-        let found = functions().filter(|symbol| symbol.name().is_ok_and(is_it));
-        let found = found.map(|symbol| {
-            let is_indirect = matches!(
-                symbol.flags(),
-                SymbolFlags::Elf { st_info, .. } if st_info & 0xf == elf::STT_GNU_IFUNC
-            );
-            Found { address: symbol.address(), size: symbol.size(), is_indirect }
-        });
-        found.collect()
-    };
-    let mut found = named(&|symbol| symbol == name);
-    if found.is_empty() {
-        found = named(&|symbol| is_named(symbol, name));
-    }
-    if found.is_empty() {
-        return Err(PlaceError::NoFunction);
-    }
-    found.retain(|it| !it.is_indirect);
-    if found.is_empty() {
-        return Err(PlaceError::Indirect);
-    }
-    let is_within = |it: &Found| offset == 0 || it.size == 0 || offset < it.size;
-    let places = found.iter().map(|it| is_within(it).then(|| it.address.checked_add(offset)));
+    let found = functions_named(file, name)?;
+    let is_within = |it: &FunctionSymbol| offset == 0 || it.size == 0 || offset < it.size;
+    let places = found.iter().map(|it| is_within(it).then(|| it.start.checked_add(offset)));
     places.map(Option::flatten).collect::<Option<_>>().ok_or(PlaceError::NoCode)
-}
-
-/// Returns whether a symbol is a function of a demangled name, which may lack its parameters.
-fn is_named(symbol: &str, name: &str) -> bool {
-    // Only these are demangled, which takes long for all symbols.
-    if !symbol.starts_with("_Z") && !symbol.starts_with("_R") {
-        return false;
-    }
-    let demangled = demangle(symbol);
-    let rest = demangled.strip_prefix(name);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
 }
 
 fn hexadecimal(digits: &str) -> Option<u64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_number.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
-
-impl fmt::Display for PlaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "the file is not an ELF file",
-            Self::TooLarge => "the symbol tables have more than 256 MiB",
-            Self::Stripped => "the file has no symbols of functions",
-            Self::NoFunction => "the file has no such function",
-            Self::Indirect => "the function chooses another one when the program starts",
-            Self::NoCode => "the file has no code there",
-        })
-    }
-}
-
-impl std::error::Error for PlaceError {}
 
 #[cfg(test)]
 mod tests {
@@ -216,18 +140,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn parameters_can_be_left_out() {
-        for name in ["_ZN3foo3barEv", "foo::bar()", "foo::bar"] {
-            assert!(name == "_ZN3foo3barEv" || is_named("_ZN3foo3barEv", name), "{name}");
-        }
-        assert!(is_named("_RNvC1a4main", "a::main"));
-        for name in ["foo", "foo::ba", "bar", "foo::bar()x"] {
-            assert!(!is_named("_ZN3foo3barEv", name), "{name}");
-        }
-        assert!(!is_named("main", "main"), "exact names are compared before");
-    }
-
     /// This program has functions of its own.
     #[test]
     fn a_function_of_this_program() {
@@ -235,9 +147,9 @@ mod tests {
         let offsets = |name: &str| CodeName::parse(name).offsets(&file);
         let main = offsets("main").unwrap();
         assert_eq!(main.len(), 1);
-        let by_demangled = offsets("trace_symbols::places::is_named").unwrap();
+        let by_demangled = offsets("trace_symbols::places::parse").unwrap();
         assert_eq!(by_demangled.len(), 1);
-        let later = offsets("trace_symbols::places::is_named+1").unwrap();
+        let later = offsets("trace_symbols::places::parse+1").unwrap();
         assert_eq!(later, [by_demangled[0] + 1]);
         assert_eq!(offsets("no such function"), Err(PlaceError::NoFunction));
         assert_eq!(offsets("main+0xffffff"), Err(PlaceError::NoCode));

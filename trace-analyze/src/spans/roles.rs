@@ -13,6 +13,13 @@ pub fn is_mark(item: &Item<'_>, event: &Event<'_>) -> bool {
 /// Returns the role of a duration, or the one that a mark gives.
 #[inline]
 pub(super) fn of(item: &Item<'_>, event: &Event<'_>) -> Role {
+    match event.arguments.is_empty() {
+        true => Role::Duration,
+        false => of_arguments(item, event),
+    }
+}
+
+fn of_arguments(item: &Item<'_>, event: &Event<'_>) -> Role {
     let (mut has_task, mut has_count, mut is_dropped) = (false, false, false);
     for argument in event.arguments.iter() {
         match &*item.text(argument.name) {

@@ -10,9 +10,6 @@ use super::{Done, Role, Span};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use crate::pairing::{begin_of, MAX_SEARCH};
 
-/// The most open durations. Further begins are counted.
-const MAX_DEPTH: usize = 16 << 10;
-
 /// The least closed durations that are grouped.
 const MIN_COMPACT: usize = 1 << 10;
 
@@ -24,8 +21,6 @@ pub(super) struct ThreadSpans<V> {
     rate: TickRate,
     window: Window<V>,
     open: Vec<Open<V>>,
-    /// Begins beyond [`MAX_DEPTH`].
-    beyond: u64,
     pending: Pending,
     /// The latest begin or end so far.
     latest: u64,
@@ -74,7 +69,6 @@ impl<V: Copy + Default> ThreadSpans<V> {
             rate,
             window: Window::default(),
             open: Vec::new(),
-            beyond: 0,
             pending: Pending::default(),
             latest: 0,
         }
@@ -115,7 +109,6 @@ impl<V: Copy + Default> ThreadSpans<V> {
         while !self.open.is_empty() {
             self.close_last(done);
         }
-        done.oddities.begins_without_end += std::mem::take(&mut self.beyond);
     }
 
     /// Frees memory of the window.
@@ -144,7 +137,7 @@ impl<V: Copy + Default> ThreadSpans<V> {
         if entry.at > self.latest {
             self.latest = entry.at;
             self.close_before(&entry, done);
-            self.open_last(entry, done);
+            self.open_last(entry);
         } else {
             self.start_late(entry, done);
         }
@@ -192,11 +185,8 @@ impl<V: Copy + Default> ThreadSpans<V> {
 
     /// Opens a duration inside all open ones.
     #[inline]
-    fn open_last(&mut self, entry: Entry<V>, done: &mut Done<V>) {
+    fn open_last(&mut self, entry: Entry<V>) {
         let Entry { at: begin, end, label, kind, role, value } = entry;
-        if self.open.len() >= MAX_DEPTH {
-            return self.too_deep(entry, done);
-        }
         let mut limit = end;
         if let Some(around) = self.around(self.open.len(), begin) {
             limit = end.min(around.limit);
@@ -207,20 +197,6 @@ impl<V: Copy + Default> ThreadSpans<V> {
         }
         let is_begin = kind == Kind::Begin;
         self.open.push(Open { begin, end, is_begin, limit, inner: 0, label, role, value });
-    }
-
-    #[cold]
-    fn too_deep(&mut self, entry: Entry<V>, done: &mut Done<V>) {
-        match entry.kind {
-            Kind::Begin => {
-                self.beyond += 1;
-                if done.unended.is_some() {
-                    let end = entry.at;
-                    done.too_deep.push(self.span(Open::complete(Entry { end, ..entry }, end, 0)));
-                }
-            }
-            _ => self.give_up(entry, done),
-        }
     }
 
     /// Completes a duration without a place among the others.
@@ -246,11 +222,6 @@ impl<V: Copy + Default> ThreadSpans<V> {
     }
 
     fn end(&mut self, catalog: &Catalog, entry: Entry<V>, done: &mut Done<V>) {
-        if self.beyond > 0 {
-            self.beyond -= 1;
-            done.lone_end(entry.value);
-            return;
-        }
         let begin = |open: &Open<V>| open.is_begin.then_some(open.label);
         let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
             done.oddities.ends_without_begin += 1;

@@ -12,8 +12,8 @@ use super::insn_control::{InsnControl, InsnServiceArgs};
 /// Record and print every executed instruction
 ///
 /// Traces have the format of Intel PT. Programs execute one instruction at a time, on any
-/// processor: 12,000 to 110,000 a second, at least 20,000 times fewer than untraced. `--engine
-/// block` is several times faster.
+/// processor: 17,000 to 45,000 a second on the machines of docs/benchmarks.md. `--engine block`
+/// executes 2.6 to 6.6 times as many.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -170,6 +170,10 @@ pub(crate) struct InsnServiceArgs {
     /// Keep the trace when a client closes its connection
     #[arg(long, hide = true)]
     pub(crate) hold: bool,
+
+    /// Process whose end ends this one, which traces for it
+    #[arg(long, hide = true, requires = "hold", value_name = "PID")]
+    pub(crate) parent: Option<u32>,
 }
 
 /// Parses a name that can be a part of a file name.

@@ -185,9 +185,9 @@ pub(crate) enum RecordFormat {
 /// The options of a session, of `trace record` and `trace start`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
-    /// Archive to write; compressed at the end if the name ends in .gz or .zst. An
-    /// earlier one is renamed to FILE.old; a recording without records leaves it as it
-    /// is. In FILE, %p is the id of this process, %n the name of the COMMAND of
+    /// Archive to write. `trace record` compresses it at the end if the name ends in .gz
+    /// or .zst. An earlier one is renamed to FILE.old; a recording without records leaves
+    /// it as it is. In FILE, %p is the id of this process, %n the name of the COMMAND of
     /// `trace record`, %t the time in UTC, and %% a percent sign
     #[arg(short, long, value_name = "FILE", default_value = "trace.fxt", value_parser = output_name())]
     pub(crate) output: PathBuf,
@@ -295,11 +295,21 @@ impl SessionArgs {
 Examples:
   TRACE_OUTPUT=app.fxt ./app    # killed
   trace recover app.fxt
-  trace recover logs            # of trace record --format xray -o logs")]
+  trace recover logs            # of trace record --format xray -o logs
+  trace recover logs --log-version 1 --min-duration 5us    # the options of the recording")]
 pub(crate) struct RecoverArgs {
     /// File that TRACE_OUTPUT named, or directory of XRay logs
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    /// In XRay logs, leave out functions that are shorter than TIME, such as 5us, unless an
+    /// event was recorded in them [default: none]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) min_duration: Option<Duration>,
+
+    /// Version of XRay logs, 1 to 5 [default: 5]
+    #[arg(long, value_name = "VERSION", value_parser = parse_log_version)]
+    pub(crate) log_version: Option<Version>,
 }
 
 /// Let a user record the scheduling of own processes

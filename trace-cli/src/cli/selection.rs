@@ -78,7 +78,7 @@ impl TimeRange {
 pub(crate) struct Inputs {
     /// Name the functions of an XRay log by this program or map [default: NAME.map beside
     /// NAME.xray]
-    #[arg(long, value_name = "BIN")]
+    #[arg(short = 'm', long, alias = "instr_map", value_name = "BIN")]
     pub(crate) instr_map: Option<PathBuf>,
 }
 

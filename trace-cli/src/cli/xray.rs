@@ -51,6 +51,10 @@ pub(crate) struct LogArgs {
     #[arg(value_name = "LOG")]
     pub(crate) file: PathBuf,
 
+    /// File to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) inputs: Inputs,
 }
@@ -63,20 +67,24 @@ pub(crate) struct AccountArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
+    /// Count only calls of functions that call themselves, directly or not
+    #[arg(long)]
+    pub(crate) recursive_calls_only: bool,
+
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = TableFormat::Text, value_name = "FORMAT")]
+    #[arg(short, long, value_enum, default_value_t = TableFormat::Text, value_name = "FORMAT")]
     pub(crate) format: TableFormat,
 
     /// Column to sort by
-    #[arg(long, default_value = Field::Id.name(), value_name = "COLUMN", value_parser = named(Field::ALL, Field::name))]
+    #[arg(short, long, default_value = Field::Id.name(), value_name = "COLUMN", value_parser = named(Field::ALL, Field::name))]
     pub(crate) sort: Field,
 
-    /// Order of the rows [default: asc for funcid and func, otherwise dsc]
-    #[arg(long, value_enum, value_name = "ORDER")]
+    /// Order of the rows [default: asc for funcid and func, otherwise dsc; of llvm-xray: asc]
+    #[arg(short = 'r', long, value_enum, value_name = "ORDER")]
     pub(crate) sortorder: Option<Order>,
 
     /// Print only the first N rows [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'p', long, value_name = "N")]
     pub(crate) top: Option<usize>,
 }
 
@@ -110,7 +118,7 @@ pub(crate) struct GraphArgs {
     pub(crate) log: LogArgs,
 
     /// Label of edges
-    #[arg(long, default_value = Label::None.name(), value_name = "VALUE", value_parser = named(Label::ALL, Label::name))]
+    #[arg(short, long, default_value = Label::None.name(), value_name = "VALUE", value_parser = named(Label::ALL, Label::name))]
     pub(crate) edge_label: Label,
 
     /// Label of functions

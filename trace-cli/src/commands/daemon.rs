@@ -49,7 +49,22 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
         // Fails if this process leads a session already.
         let _ = rustix::process::setsid();
     }
-    logger::install();
+    logger::install(args.child.then_some(&args.dir)).context("cannot start the log")?;
+    let _flush = FlushLog;
+    serve(args)
+}
+
+/// Waits until the log is written, also after a panic.
+struct FlushLog;
+
+impl Drop for FlushLog {
+    fn drop(&mut self) {
+        log::logger().flush();
+    }
+}
+
+/// Runs until a signal to end.
+fn serve(args: &DaemonArgs) -> Result<u8> {
     let config = Config::read(args.config.as_deref())?;
     // This precedes the sockets, so that no signal ends the daemon in between.
     let mut signals =

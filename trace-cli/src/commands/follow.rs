@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use trace_analyze::is_clock_anchor;
 use trace_convert::text::{self, Names};
-use trace_format::{Decoder, Item, Record};
+use trace_format::{notes, Decoder, Item, Record};
 
 use crate::cli::{Filter, FollowArgs, FollowFormat};
 use crate::live::{self, Source, State, Threads};
@@ -37,6 +37,10 @@ pub(crate) fn run(args: &FollowArgs) -> Result<u8> {
         if state == State::Ended || error.is_some_and(|error| error.is_fatal()) {
             break;
         }
+    }
+    if let missing @ 1.. = source.ends_early() {
+        say(&format!("{}: {missing}", notes::ENDS_EARLY));
+        code = exit::INCOMPLETE;
     }
     if printer.lost != 0 {
         let records = counted(printer.lost, "record was", "records were");

@@ -13,6 +13,8 @@ mod imported;
 mod print;
 mod record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod report;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod service;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod session;

@@ -19,6 +19,7 @@ pub(crate) mod report;
 mod running;
 mod sleds;
 pub(crate) mod socket;
+mod stripped;
 pub(crate) mod summary;
 mod triggers;
 

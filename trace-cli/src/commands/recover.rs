@@ -8,14 +8,20 @@ use anyhow::{bail, Context, Result};
 use trace_analyze::input::{Fxt, InputFormat};
 use trace_manager::recover;
 use trace_protocol::buffer::saved::buffer_path;
+use trace_xray::fxt::Options;
 
 use crate::cli::RecoverArgs;
 use crate::message::{counted, describe, HINT};
 use crate::{exit, logs};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
-    if args.file.is_dir() {
-        return recover_logs(&args.file);
+    if let Some(directory) = logs::directory_of(&args.file) {
+        let min_duration = args.min_duration.unwrap_or_default();
+        let options = Options { min_duration, version: args.log_version.unwrap_or_default() };
+        return recover_logs(directory, &options);
+    }
+    if args.min_duration.is_some() || args.log_version.is_some() {
+        bail!("--min-duration and --log-version require a directory of XRay logs");
     }
     let recovered = match recover(&args.file) {
         Err(_) if is_archive_alone(&args.file) => bail!("{}", no_buffer(&args.file)),
@@ -66,9 +72,9 @@ fn no_buffer(path: &Path) -> String {
     )
 }
 
-fn recover_logs(directory: &Path) -> Result<u8> {
+fn recover_logs(directory: &Path, options: &Options) -> Result<u8> {
     let mut code = exit::OK;
-    for logs in logs::recover(directory)? {
+    for logs in logs::recover(directory, options)? {
         let logs = match logs {
             Ok(logs) => logs,
             Err(error) => {

@@ -1,17 +1,21 @@
 //! `trace xray`
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use trace_xray::map::{Map, Names};
-use trace_xray::read::Ordered;
-use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph};
+use trace_xray::read::{Ordered, ReadError};
+use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph, Options};
 
-use crate::cli::{AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat};
+use crate::cli::{
+    AccountArgs, Aggregation, GraphArgs, LogArgs, MapArgs, Order, StackArgs, TableFormat,
+};
 use crate::cli::{XrayArgs, XrayCommand};
 use crate::damage::warn_counts;
 use crate::input;
-use crate::message::{describe, say};
+use crate::message::{describe, say, HINT};
+use crate::output::{refuse_same_file, Output};
 use crate::{exit, table};
 
 pub(crate) fn run(args: &XrayArgs) -> Result<u8> {
@@ -24,7 +28,8 @@ pub(crate) fn run(args: &XrayArgs) -> Result<u8> {
 }
 
 fn account(args: &AccountArgs) -> Result<u8> {
-    let (calls, mut names, code) = read(&args.log.file)?;
+    let options = Options { recursive_only: args.recursive_calls_only };
+    let (calls, mut names, code) = read_with(&args.log.file, options)?;
     let mut account = Account::new(&calls, &mut names);
     let field = args.sort;
     let is_ascending = match args.sortorder {
@@ -32,10 +37,12 @@ fn account(args: &AccountArgs) -> Result<u8> {
         None => matches!(field, Field::Id | Field::Name),
     };
     account.sort(field, !is_ascending, args.top.unwrap_or(usize::MAX));
-    table::print(&match args.format {
+    let text = match args.format {
         TableFormat::Text => account.text(),
         TableFormat::Csv => account.csv(),
-    })?;
+    };
+    write(&args.log, [text])?;
+    report_missing(&args.log.file, &names);
     Ok(code)
 }
 
@@ -57,9 +64,9 @@ fn stack(args: &StackArgs) -> Result<u8> {
         let is_count = args.aggregation_type == Aggregation::Count;
         let stacks =
             groups.iter().flat_map(|(thread, stacks)| stacks.iter().map(|each| (*thread, each)));
-        table::print_lines(
-            stacks.map(|(thread, stack)| stack.folded(thread, &mut names, is_count)),
-        )?;
+        let lines = stacks.map(|(thread, stack)| stack.folded(thread, &mut names, is_count) + "\n");
+        write(&args.log, lines)?;
+        report_missing(&args.log.file, &names);
         return Ok(code);
     } else if args.per_thread_stacks {
         for (thread, stacks) in &groups {
@@ -70,14 +77,16 @@ fn stack(args: &StackArgs) -> Result<u8> {
         let stacks: Vec<_> = groups.into_iter().flat_map(|(_, stacks)| stacks).collect();
         text = stacks_text(&stacks, &mut names);
     }
-    table::print(&text)?;
+    write(&args.log, [text])?;
+    report_missing(&args.log.file, &names);
     Ok(code)
 }
 
 fn graph(args: &GraphArgs) -> Result<u8> {
     let (calls, mut names, code) = read(&args.log.file)?;
     let graph = Graph::new(&calls, args.edge_label, args.vertex_label);
-    table::print(&graph.dot(&mut names))?;
+    write(&args.log, [graph.dot(&mut names)])?;
+    report_missing(&args.log.file, &names);
     Ok(code)
 }
 
@@ -88,8 +97,22 @@ fn map(args: &MapArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// Reads the calls of a log, and reports what they lack.
+/// Writes a report to the output that was chosen.
+fn write(log: &LogArgs, parts: impl IntoIterator<Item = String>) -> Result<()> {
+    let Some(path) = &log.output else { return table::print_parts(parts) };
+    refuse_same_file(&log.file, path)?;
+    let mut output = Output::create(path)?;
+    let written = parts.into_iter().try_for_each(|part| output.write_all(part.as_bytes()));
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    output.finish_as(path)
+}
+
 fn read(path: &Path) -> Result<(Calls, Names, u8)> {
+    read_with(path, Options::default())
+}
+
+/// Reads the calls of a log, and reports what they lack.
+fn read_with(path: &Path, options: Options) -> Result<(Calls, Names, u8)> {
     let input = input::open_any(path)?;
     if !input.is_log() {
         bail!("{} is not a log of XRay's flight data recorder", path.display());
@@ -98,18 +121,32 @@ fn read(path: &Path) -> Result<(Calls, Names, u8)> {
     let (name, names) = (path.display(), Names::new(map));
     let failed = || format!("cannot read {name}");
     let log = Ordered::new(log).with_context(failed)?;
-    let calls = Calls::read(log, |error| say(&format!("{name}: {}", describe(error))));
+    let damage = |error: &ReadError| say(&format!("{name}: {}", describe(error)));
+    let calls = Calls::read_with(log, options, damage);
     let calls = calls.with_context(failed)?;
     let code = report(path, calls.counts());
     Ok((calls, names, code))
 }
 
+/// Reports if the map does not have all functions: a log of LLVM's runtime has no id, by which it
+/// could be told from the map of another program.
+fn report_missing(path: &Path, names: &Names) {
+    let (log, missing) = (path.display(), names.missing());
+    if missing > 0 {
+        say(&format!(
+            "names may be wrong: {missing} functions of {log} are not in the map{HINT}name the \
+             program that wrote the log, or its .map file, by --instr-map"
+        ));
+    }
+}
+
 fn report(path: &Path, counts: Counts) -> u8 {
-    let Counts { unwound, open, no_entry, over_limit, not_kept, errors } = counts;
+    let Counts { unwound, backward, open, no_entry, over_limit, not_kept, errors } = counts;
     warn_counts(
         path,
         &[
             ("calls without an exit, which end with their caller", unwound),
+            ("calls during which time went back, without a time", backward),
             ("calls without an end, skipped", open),
             ("exits without an entry, skipped", no_entry),
             ("too many open calls or threads: entries and exits, skipped", over_limit),

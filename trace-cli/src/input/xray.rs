@@ -39,6 +39,9 @@ pub(crate) fn names(path: &Path, has_notes: bool, map_id: Option<u64>) -> Result
         });
     };
     let (map, bytes) = read(file)?;
+    if has_notes && map.is_empty() {
+        say(&format!("{} has no functions", file.display()));
+    }
     if has_notes && is_other(map_id, &map, &bytes) {
         report_other_map(path, file);
     } else if let Some(beside) = beside.filter(|beside| has_notes && beside != file) {

@@ -32,7 +32,12 @@ impl Completeness {
 
     /// Returns whether all providers have left.
     pub(super) fn is_complete(&self) -> bool {
-        !self.providers.is_empty() && self.providers.values().all(|anchors| *anchors >= ANCHORS)
+        !self.providers.is_empty() && self.present() == 0
+    }
+
+    /// Returns the number of providers that have not left.
+    pub(super) fn present(&self) -> u64 {
+        self.providers.values().filter(|anchors| **anchors < ANCHORS).count() as u64
     }
 }
 

@@ -99,6 +99,88 @@ fn names_of_functions() {
     assert!(missing.stderr.contains("cannot read app.xray: "), "{missing:?}");
 }
 
+/// Each log that no command reads has its reason.
+#[test]
+fn logs_that_cannot_be_read() {
+    let place = Place::new();
+    let changed = |at: usize, byte| {
+        let mut log = log();
+        log[at] = byte;
+        // Fields that basic mode does not use.
+        log[16..32].fill(0);
+        log
+    };
+    for (log, reason) in [
+        (changed(2, 0), "the log is of basic mode, not of flight data recorder"),
+        (changed(0, 6), "version 6 is not supported"),
+        (log()[..20].to_vec(), "the header is cut off after 20 bytes"),
+    ] {
+        place.put("app.xray", &log);
+        for command in [&["stats", "app.xray"][..], &["xray", "account", "app.xray"]] {
+            let run = place.run(command);
+            let message = format!("cannot read app.xray: invalid header at byte 0: {reason}\n");
+            assert!(run.code == 1 && run.stderr.contains(&message), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn maps_without_functions_are_refused() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("empty", b"--- []\n...\n");
+    let run = place.run(&["stats", "app.xray", "--instr-map", "empty"]);
+    assert!(run.code == 1 && run.stderr.contains("cannot read empty: "), "{run:?}");
+}
+
+#[test]
+fn deeply_nested_calls_are_counted() {
+    const CALLS: u32 = 20_000;
+    let header = Header {
+        format: Format::little(Version::V5),
+        constant_tsc: true,
+        nonstop_tsc: true,
+        cycle_frequency: 1_000_000_000,
+        buffer_size: 1 << 20,
+        map_id: 0,
+    };
+    let mut log = Log::new(Vec::new(), header, Anchor { tsc: 0, time: Duration::ZERO }).unwrap();
+    let mut buffer = log.thread(70, 71);
+    for call in 0..2 * CALLS {
+        let action = if call < CALLS { Action::Entry } else { Action::Exit };
+        let at = Stamp { tsc: 1000 + u64::from(call), cpu: 3 };
+        log.function(&mut buffer, at, action, FunctionId::new(1).unwrap()).unwrap();
+    }
+    log.write(&mut buffer).unwrap();
+    let place = Place::new();
+    place.put("app.xray", &log.into_inner());
+    let stats = place.run(&["stats", "app.xray"]);
+    let row = stats.stdout.lines().find(|line| line.ends_with("xray:#1")).unwrap();
+    assert_eq!(row.split_whitespace().next(), Some("20000"), "{stats:?}");
+    let account = place.run(&["xray", "account", "app.xray", "-f", "csv"]);
+    assert!(account.stdout.contains("\n1,20000,"), "{account:?}");
+}
+
+#[test]
+fn a_report_goes_to_a_file() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("names", &names());
+    for command in
+        [&["account", "-s", "sum", "-p", "1"][..], &["stack", "--all-stacks"], &["graph"]]
+    {
+        let command = [&["xray"], command, &["app.xray", "-m", "names"]].concat();
+        let printed = place.run(&command);
+        let written = place.run(&[&command[..], &["-o", "report"]].concat());
+        assert_eq!((written.code, &*written.stdout), (printed.code, ""), "{written:?}");
+        assert_eq!(place.text("report"), printed.stdout);
+    }
+    let same = place.run(&["xray", "account", "app.xray", "-o", "app.xray"]);
+    assert!(same.code != 0 && same.stderr.contains("both input and output"), "{same:?}");
+    let recursive = place.run(&["xray", "account", "app.xray", "--recursive-calls-only"]);
+    assert!(recursive.stdout.starts_with("Functions with latencies: 0\n"), "{recursive:?}");
+}
+
 /// The functions of a program are numbered by its sleds, those of a recording in their order.
 #[test]
 fn a_program_does_not_name_the_functions_of_a_recording() {
@@ -136,6 +218,24 @@ fn a_program_does_not_name_the_functions_of_a_recording() {
     place.put("other.xray", &log());
     let other = place.run(&["dump", "other.xray", "--instr-map", "program"]);
     assert!(!other.stderr.contains("names may be wrong"), "{other:?}");
+}
+
+/// A log of LLVM's runtime has no id of its map: only functions that are missing show that it is
+/// another one.
+#[test]
+fn a_map_without_functions_of_the_log_is_reported() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("small.map", &map::write(&["main"], None).unwrap());
+    place.put("app.map", &names());
+    for command in [["account", ""], ["stack", "--all-stacks"], ["graph", ""]] {
+        let command = command.into_iter().filter(|it| !it.is_empty());
+        let arguments: Vec<_> = ["xray"].into_iter().chain(command).chain(["app.xray"]).collect();
+        let run = |map| place.run(&[&arguments[..], &["--instr-map", map]].concat());
+        let small = run("small.map");
+        assert!(small.stderr.contains("1 functions of app.xray are not in the map"), "{small:?}");
+        assert_eq!((small.code, run("app.map").stderr.contains("may be wrong")), (0, false));
+    }
 }
 
 #[test]

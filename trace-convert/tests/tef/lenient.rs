@@ -85,6 +85,12 @@ proptest! {
             false => what.index(parts.len()),
         };
         parts[what] = damaged(&parts[what], place, length, &tokens);
+        // A string that is left open may be that of a member, and end in the next event. Behind it,
+        // the brackets in strings are those of the text.
+        let is_open = parts[what].matches('"').count() % 2 == 1;
+        let has_brackets = |event: &str| event.contains("\"}]\"") || event.contains("\"},{");
+let is_ambiguous =
+            |index: usize, event: &str| is_open && (index == what || has_brackets(event));
         let array = parts[1..last].join(comma);
         let json = match is_array {
             true => format!("[{array}]"),
@@ -93,7 +99,10 @@ proptest! {
         let (given, members, skipped) = read(&json, true).unwrap();
 
         let mut rest = given.iter().chain(&members);
-        for (index, event) in events.iter().enumerate().filter(|(index, _)| index + 1 != what) {
+        for (index, event) in events.iter().enumerate() {
+            if index + 1 == what || is_ambiguous(index, event) {
+                continue;
+            }
             let mut all = given.iter().chain(&members);
             prop_assert!(all.any(|given| given.contains(event)), "event {} of {}", index, json);
             if given.contains(event) {

@@ -189,6 +189,21 @@ impl Decoder {
         Ok(Some(Span { offset, bytes }))
     }
 
+    /// Consumes the next record, if it was received and nothing else is to do before. This is the
+    /// usual case of [`Decoder::next_span`], apart so that the span stays in registers.
+    #[inline(always)]
+    pub(super) fn ready_span(&mut self) -> Option<Span> {
+        let header = self.buffer.peek().filter(|_| self.state == State::Records)?;
+        let size = decode::record_bytes(header).ok()?;
+        if size > self.limits.record_bytes.min(self.buffer.filled() as u64) {
+            return None;
+        }
+        let (offset, bytes) = (self.buffer.offset(), size as usize);
+        self.stats.records += 1;
+        self.buffer.consume(bytes);
+        Some(Span { offset, bytes })
+    }
+
     /// Decodes the record of `span`, and updates the tables and the current provider.
     #[inline(always)]
     pub(super) fn item(&mut self, span: Span) -> Result<Item<'_>, ReadError> {
@@ -206,6 +221,37 @@ impl Decoder {
             return Err(error);
         }
         Ok(Item { offset, record, bytes, provider: self.providers.current() })
+    }
+
+    /// Calls `look` with the record of `span`, like [`Decoder::item`]. An event is made in place.
+    #[inline(always)]
+    pub(super) fn visit<T>(
+        &mut self,
+        span: Span,
+        mut look: impl FnMut(Result<&Item<'_>, ReadError>) -> T,
+    ) -> T {
+        let Span { offset, bytes } = span;
+        let bytes = self.buffer.consumed(bytes);
+        match decode::whole_event(bytes) {
+            Some(Ok(event)) => {
+                let (record, provider) = (Record::Event(event), self.providers.current());
+                look(Ok(&Item { offset, record, bytes, provider }))
+            }
+            Some(Err(error)) => look(Err(bad_record(&mut self.stats, offset, error))),
+            None => self.visit_other(span, &mut look),
+        }
+    }
+
+    #[inline(never)]
+    fn visit_other<T>(
+        &mut self,
+        span: Span,
+        look: &mut impl FnMut(Result<&Item<'_>, ReadError>) -> T,
+    ) -> T {
+        match self.item(span) {
+            Ok(item) => look(Ok(&item)),
+            Err(error) => look(Err(error)),
+        }
     }
 
     /// Advances to the next record in states other than [`State::Records`], and returns whether its

@@ -71,6 +71,12 @@ proptest! {
         decoder.finish();
         decoded.extend(std::iter::from_fn(|| shown(decoder.next())));
         let read: Vec<String> = std::iter::from_fn(|| shown(reader.next())).collect();
+        let (mut visitor, mut visited) = (Reader::with_limits(bytes, limits), Vec::new());
+        let visit = visitor.visit(|item| {
+            visited.extend(shown(item.map(|item| Some(*item))));
+            Ok::<(), ()>(())
+        });
+        prop_assert_eq!((visit, &visited, visitor.stats()), (Ok(()), &read, reader.stats()));
         prop_assert_eq!(decoded, read);
         prop_assert_eq!((decoder.offset(), decoder.stats()), (reader.offset(), reader.stats()));
     }

@@ -1,6 +1,6 @@
 //! Durations that begin before earlier events of their thread.
 
-use super::{Open, ThreadSpans, MAX_DEPTH};
+use super::{Open, ThreadSpans};
 use crate::pairing::MAX_SEARCH;
 use crate::spans::window::{Entry, Kind};
 use crate::spans::Done;
@@ -19,7 +19,7 @@ impl<V: Copy + Default> ThreadSpans<V> {
         let encloses = |open: &Open<V>| open.begin > at || (open.begin == at && open.limit < end);
         let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
         let inside = inside.unwrap_or(self.open.len());
-        if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
+        if inside >= MAX_SEARCH {
             return self.give_up(entry, done);
         }
         let around = self.open.len() - inside;
@@ -37,7 +37,7 @@ impl<V: Copy + Default> ThreadSpans<V> {
         } else {
             done.oddities.misplaced += 1;
         }
-        self.open_last(entry, done);
+        self.open_last(entry);
     }
 
     /// Closes the durations that have ended when `entry` begins. One that begins with `entry` stays

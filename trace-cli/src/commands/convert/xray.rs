@@ -50,7 +50,6 @@ pub(super) fn report(path: &Path, exported: &Exported) -> u8 {
             ("durations without an end, written as entries", exported.open),
             ("durations without a begin, skipped", exported.unpaired),
             ("durations that end after the one around them, cut", exported.cut),
-            ("durations nested too deep, skipped", exported.too_deep),
             ("records too long for a custom event, skipped", exported.too_long),
         ],
     );

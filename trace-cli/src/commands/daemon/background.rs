@@ -1,8 +1,6 @@
 //! `trace daemon --background`
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,12 +9,10 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use trace_manager::controller::{control_socket_path, Controller};
 
+use super::logger::{self, LOG};
 use super::places;
 use crate::cli::DaemonArgs;
 use crate::exit;
-
-/// The name of the file with the daemon's messages.
-const LOG: &str = "trace-daemon.log";
 
 /// How often the socket is tried.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -25,8 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
     let socket = places::registration_path(args.socket.as_deref())?;
     let path = args.dir.join(LOG);
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    let log = log.with_context(|| format!("cannot write {}", path.display()))?;
+    let log = logger::open(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut daemon = Command::new("/proc/self/exe")
         .arg0("trace")
         .arg("daemon")

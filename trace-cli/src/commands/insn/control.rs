@@ -121,10 +121,17 @@ fn explain(error: Error, what: &str) -> anyhow::Error {
         (Some(Status::AccessDenied), _) => {
             "the process must be yours, not privileged, and not traced"
         }
-        (None, Error::Io(io)) if io.kind() != ErrorKind::InvalidData => ENDED,
+        (None, Error::Io(io)) if is_ended(io) => ENDED,
         _ => return anyhow!(error).context(format!("cannot {what}")),
     };
     anyhow!("cannot {what}: {error}{HINT}{hint}")
+}
+
+/// Returns whether the other process of a connection has ended. Other errors are those of this
+/// process, such as one without free descriptors.
+fn is_ended(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
 }
 
 /// Starts the process, and begins a trace.
@@ -302,9 +309,13 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
     let mut code = exit::OK;
     for (buffer, config) in buffers(&client, allocation).map_err(failed)? {
         let data = client.trace_data(buffer).map_err(failed)?;
-        if client.get_buffer_state(buffer).is_err() {
-            say(&format!("buffer {}: tracing has failed, later packets are missing", buffer.0));
-            code = exit::INCOMPLETE;
+        match client.get_buffer_state(buffer) {
+            Ok(_) => {}
+            Err(error) if error.status() == Some(Status::Internal) => {
+                say(&format!("buffer {}: tracing has failed, later packets are missing", buffer.0));
+                code = exit::INCOMPLETE;
+            }
+            Err(error) => return Err(failed(error)),
         }
         if !data.packets.is_empty() {
             register.get_or_insert(config.ctl);
@@ -325,4 +336,23 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
     files.finish()?;
     say(&format!("{number} of {bytes} bytes written to {}", args.output.display()));
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_the_controller_has_its_hint() {
+        use ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
+        for kind in [BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof] {
+            let text = format!("{:#}", explain(io::Error::from(kind).into(), "start tracing"));
+            assert!(text.contains(ENDED), "{text}");
+        }
+        let others = [ErrorKind::OutOfMemory, ErrorKind::PermissionDenied, ErrorKind::InvalidData];
+        for kind in others {
+            let text = format!("{:#}", explain(io::Error::from(kind).into(), "start tracing"));
+            assert!(text.starts_with("cannot start tracing: ") && !text.contains(ENDED), "{text}");
+        }
+    }
 }

@@ -21,10 +21,11 @@ use super::engine_process::start_error;
 use super::files::Files;
 use super::hardware;
 use super::record::failed;
+use super::report::report;
 use super::session::Session;
 use super::snapshot::{Requests, Snapshots};
 use crate::cli::{InsnEngine, InsnEngineArgs, InsnRange, InsnRecordArgs};
-use crate::message::{counted, describe, HINT};
+use crate::message::{describe, HINT};
 use crate::{exit, say};
 
 /// How many instructions are executed before their packets are written to the files.
@@ -102,7 +103,7 @@ fn serve_signals(mut signals: Signals, tracer: &mut Tracer, requests: Requests) 
 
 /// Watches the command that has started this process. If it is killed, SIGTERM releases the
 /// program.
-fn end_with(parent: u32) -> Result<()> {
+pub(super) fn end_with(parent: u32) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
     // There is no signal if it was killed before.
     let found = getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
@@ -130,7 +131,7 @@ fn traced(args: &InsnRecordArgs) -> Option<Traced> {
 fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::Error)> {
     let range = args.range.clone().map(|range| match range {
         InsnRange::Addresses(start, end) => TracedRange::Addresses(start, end),
-        InsnRange::Symbol(name) => TracedRange::Symbol(name),
+        InsnRange::Symbol(name) => TracedRange::Symbol(name.as_str().into()),
     });
     let writer = pt::Writer::new();
     let options = Options {
@@ -204,59 +205,6 @@ fn record_all(tracer: &mut Tracer, output: &mut Output<'_>, instructions: &mut u
         }
     }
     Ok(())
-}
-
-/// Reports what was recorded.
-fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
-    let steps = tracer.steps();
-    let number = counted(instructions, "instruction", "instructions");
-    say(&match args.snapshot.is_empty() {
-        true => format!("{number} recorded in {}, in {steps} steps", args.output.display()),
-        false => format!("{number} executed, in {steps} steps"),
-    });
-    report_calls(args, tracer.traced_calls());
-    if let (more @ 1.., Some(function)) = (tracer.unwatched_functions(), &args.function) {
-        let functions = counted(more as u64, "more function", "more functions");
-        say(&format!("{functions} {function} in one process: their calls are not recorded"));
-    }
-    if let Some(reason) = tracer.breakpoint_refusal() {
-        say(&format!("there are no breakpoints of the processor: {reason}"));
-        say("all code was executed in single steps, which is slow");
-    }
-    if let Some((number, reason)) = tracer.untraced() {
-        let threads = counted(number, "thread", "threads");
-        say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
-    }
-    for program in tracer.unprivileged() {
-        let hint = "the kernel grants them to a traced program only if root traces it";
-        say(&format!("{program} was executed without the privileges of its file{HINT}{hint}"));
-    }
-    if args.budget.is_some_and(|budget| steps >= budget) {
-        say("the budget is used up: the program continues untraced");
-    }
-}
-
-/// Reports how often the traced function was called, or the scope began.
-fn report_calls(args: &InsnRecordArgs, calls: Option<u64>) {
-    let (name, one, many) = match (&args.function, &args.in_scope) {
-        (Some(function), _) => (function, "call", "calls"),
-        (None, Some(scope)) => (scope, "scope", "scopes"),
-        (None, None) => return,
-    };
-    match (calls, args.nth) {
-        (None, _) if args.function.is_some() => {
-            let hint = "it may be inlined; `nm -C` prints the names of a file";
-            say(&format!("no process has had a function {name}{HINT}{hint}"));
-        }
-        (None, _) => {
-            let hint = "it has to link `trace-runtime`, and to have its symbols";
-            say(&format!("no process announces scopes{HINT}{hint}"));
-        }
-        (Some(calls), Some(nth)) if calls >= nth => {
-            say(&format!("{one} {nth} of {name} was recorded"));
-        }
-        (Some(calls), _) => say(&format!("{} of {name}", counted(calls, one, many))),
-    }
 }
 
 /// Where packets go.

@@ -1,4 +1,4 @@
-//! The process that traces, which `trace insn record` starts.
+//! The process that traces, which `trace insn record` and `trace insn init` start.
 //!
 //! The kernel leaves a single-stepped thread with its trap flag when its tracer is killed, and the
 //! next trap then kills the program. The tracer is therefore a process of its own: if this one is
@@ -19,11 +19,22 @@ use crate::exit;
 
 /// Starts the process that traces, and waits for it. Returns its exit code.
 pub(super) fn run_engine() -> Result<u8> {
+    run_process(engine_arguments())
+}
+
+/// Starts the process that traces for a controller, and waits for it. Returns its exit code.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(super) fn run_controller() -> Result<u8> {
+    let parent = ["--parent".to_owned(), std::process::id().to_string()].map(OsString::from);
+    run_process(std::env::args_os().skip(1).chain(parent))
+}
+
+fn run_process(arguments: impl Iterator<Item = OsString>) -> Result<u8> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1])
         .context("cannot watch for signals")?;
     let mut engine = Command::new("/proc/self/exe")
         .arg0("trace-insn")
-        .args(engine_arguments())
+        .args(arguments)
         .spawn()
         .context("cannot start the tracing process")?;
     let pid = Pid::from_child(&engine);

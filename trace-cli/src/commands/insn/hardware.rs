@@ -27,6 +27,7 @@ use trace_insntrace::symbols;
 use super::engine_process::start_error;
 use super::files::Files;
 use super::imported::report_missing;
+use super::report::indirect;
 use super::session::Session;
 use super::snapshot;
 use crate::cli::{InsnMode, InsnRange, InsnRecordArgs, InsnSnapshot};
@@ -229,8 +230,8 @@ fn refused(args: &InsnRecordArgs, error: RecordError) -> (u8, anyhow::Error) {
 
 /// Returns the arguments of the event.
 fn settings(args: &InsnRecordArgs, pmu: &Pmu) -> Result<Settings> {
-    let (range, mappings) = match &args.range {
-        None => ((0, 0), Vec::new()),
+    let (ranges, mappings) = match &args.range {
+        None => ([(0, 0); 2], Vec::new()),
         Some(range) => {
             let mappings = code(args)?;
             (resolve(range, &mappings, args)?, mappings)
@@ -244,7 +245,7 @@ fn settings(args: &InsnRecordArgs, pmu: &Pmu) -> Result<Settings> {
         is_circular: !args.snapshot.is_empty(),
         ctl: pmu.recording_ctl(),
         address_space_match: 0,
-        address_ranges: [range, (0, 0)],
+        address_ranges: ranges,
     };
     Settings::new(pmu, &config, &mappings).map_err(|error| match error {
         Status::NotSupported => anyhow!(
@@ -284,16 +285,36 @@ fn find_program(program: &Path) -> PathBuf {
     in_paths.filter(|_| is_name).find(|path| path.is_file()).unwrap_or_else(|| program.to_owned())
 }
 
-fn resolve(range: &InsnRange, mappings: &[Mapping], args: &InsnRecordArgs) -> Result<(u64, u64)> {
+/// Returns the addresses of a range, of which the processor has two.
+fn resolve(
+    range: &InsnRange,
+    mappings: &[Mapping],
+    args: &InsnRecordArgs,
+) -> Result<[(u64, u64); 2]> {
     match range {
         InsnRange::Symbol(name) => {
-            let found = mappings.iter().find_map(|mapping| symbols::find(mapping, name));
-            found.with_context(|| format!("the program has no function {name}"))
+            let found = mappings.iter().map(|mapping| symbols::find(mapping, name));
+            let (mut addresses, mut is_indirect) = (Vec::new(), false);
+            for found in found {
+                addresses.extend(found.addresses);
+                is_indirect |= found.is_indirect;
+            }
+            match addresses[..] {
+                [] if is_indirect => Err(anyhow!(indirect(name))),
+                [] => Err(anyhow!("the program has no function {name}")),
+                [one] => Ok([one, (0, 0)]),
+                [one, other] => Ok([one, other]),
+                _ => Err(anyhow!(
+                    "the program has {} functions {name}, and the processor has two \
+                     ranges",
+                    addresses.len()
+                )),
+            }
         }
         InsnRange::Addresses(..) if args.attach.is_none() => {
             bail!("the addresses of a program that starts are not known{HINT}use --range SYMBOL")
         }
-        InsnRange::Addresses(start, end) => Ok((*start, *end)),
+        InsnRange::Addresses(start, end) => Ok([(*start, *end), (0, 0)]),
     }
 }
 

@@ -14,7 +14,8 @@ use trace_insntrace::hardware::Pmu;
 use trace_insntrace::service::{socket_path, Lifetime, Service, Settings};
 use trace_insntrace::step::Engine;
 
-use super::engine::refuse_tracers;
+use super::engine::{end_with, refuse_tracers};
+use super::engine_process::run_controller;
 use crate::cli::{InsnControlEngine, InsnServiceArgs, InsnSettings};
 use crate::message::{describe, HINT};
 use crate::{exit, say};
@@ -23,8 +24,10 @@ use crate::{exit, say};
 pub(super) const READY: &str = "ready";
 
 pub(super) fn run(args: &InsnServiceArgs) -> Result<u8> {
-    if args.hold {
-        return Ok(run_held(args));
+    match args.parent {
+        Some(parent) => return Ok(run_held(args, parent)),
+        None if args.hold => return hold(),
+        None => {}
     }
     let service = start(args, Lifetime::Connection)?;
     say(&format!("clients connect to {}", socket_path(&args.name.name).display()));
@@ -32,11 +35,19 @@ pub(super) fn run(args: &InsnServiceArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// Runs in the background. The starter reads one line from standard output.
-fn run_held(args: &InsnServiceArgs) -> u8 {
+/// Runs in the background, and starts the process that traces. If this one is killed, that one
+/// releases all threads.
+fn hold() -> Result<u8> {
+    let _unnamed = std::fs::write("/proc/self/comm", "trace-insn");
     // It fails only if the process has a session already.
     let _ = setsid();
-    let (line, service) = match start(args, Lifetime::Service) {
+    run_controller()
+}
+
+/// Traces for the process `parent`. The starter reads one line from standard output.
+fn run_held(args: &InsnServiceArgs, parent: u32) -> u8 {
+    let started = end_with(parent).and_then(|()| start(args, Lifetime::Service));
+    let (line, service) = match started {
         Ok(service) => (READY.to_owned(), Some(service)),
         Err(error) => (describe(error.as_ref()), None),
     };

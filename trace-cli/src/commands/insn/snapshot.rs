@@ -13,6 +13,7 @@ use trace_insntrace::step::{Executed, Tracer};
 use trace_insntrace::symbols;
 
 use super::files::Files;
+use super::report::indirect;
 use crate::cli::{InsnRecordArgs, InsnSnapshot};
 use crate::message::counted;
 use crate::say;
@@ -66,6 +67,8 @@ pub(super) struct Snapshots<'a> {
     functions: Vec<String>,
     /// Where they begin, in any process.
     starts: HashSet<(u64, String)>,
+    /// Those that choose another function when the program starts.
+    indirect: HashSet<String>,
     /// Whether something else may request snapshots.
     has_others: bool,
     requests: Requests,
@@ -93,6 +96,7 @@ impl<'a> Snapshots<'a> {
             has_others: functions.len() != args.snapshot.len(),
             functions,
             starts: HashSet::new(),
+            indirect: HashSet::new(),
             requests: requests.clone(),
             answered: 0,
             written: 0,
@@ -119,8 +123,12 @@ impl<'a> Snapshots<'a> {
     fn take_notes(&mut self, tracer: &mut Tracer) {
         for note in tracer.take_notes() {
             if let Note::Mapping { mapping, .. } = &note {
-                let find = |name: &String| Some((symbols::find(mapping, name)?.0, name.clone()));
-                self.starts.extend(self.functions.iter().filter_map(find));
+                for name in &self.functions {
+                    let found = symbols::find(mapping, name);
+                    let starts = found.addresses.into_iter().map(|(start, _)| start);
+                    self.starts.extend(starts.map(|start| (start, name.clone())));
+                    self.indirect.extend(found.is_indirect.then(|| name.clone()));
+                }
             }
             self.ring.note(note);
         }
@@ -179,7 +187,10 @@ impl<'a> Snapshots<'a> {
             say(&format!("{threads} that ended first: later snapshots do not have them"));
         }
         for function in &self.functions {
-            say(&format!("{function} was not called"));
+            match self.indirect.contains(function) {
+                true => say(&indirect(function)),
+                false => say(&format!("{function} was not called")),
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn is_compiled_out(program: &OsStr) -> bool {
 }
 
 /// Returns the command's file, by the search rules of the kernel and the shell.
-fn find(program: &Path) -> Option<PathBuf> {
+pub(super) fn find(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return Some(program.to_owned());
     }

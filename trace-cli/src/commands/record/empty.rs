@@ -1,5 +1,6 @@
 //! The reasons for which a recording is empty.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use trace_convert::visible;
@@ -7,6 +8,7 @@ use trace_manager::{ProviderSummary, SessionSummary};
 
 use super::compiled_out::is_compiled_out;
 use super::report::Report;
+use super::stripped::is_stripped;
 use crate::message::HINT;
 use crate::table::human_nanos;
 
@@ -25,6 +27,8 @@ const SCOPE: &str = "a scope that begins before init() is not recorded, such as 
 const NAMES: &str =
     "`trace xray map PROGRAM` lists the functions that can be recorded: a name has \
     its path, as in `--functions 'app::*'`";
+
+const STRIPPED: &str = "its functions have no names: build the program without `strip`";
 
 const SLEDS: &str = "build the program with `cargo trace-xray build`, and record the one in \
     target/xray";
@@ -60,7 +64,7 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<St
             Some("nothing was recorded: no trace point of these categories was reached".to_owned())
         }
         Some(provider) => Some(match report.functions {
-            Some(functions) => no_calls(provider, functions),
+            Some(functions) => no_calls(provider, functions, report.command),
             None => no_records(provider, summary.duration),
         }),
     }
@@ -77,9 +81,13 @@ pub(super) fn no_records(provider: &ProviderSummary, session: Duration) -> Strin
 }
 
 /// Returns the reason and a hint for a program none of whose functions was recorded (`--xray`).
-fn no_calls(provider: &ProviderSummary, functions: &str) -> String {
+fn no_calls(provider: &ProviderSummary, functions: &str, command: &[OsString]) -> String {
     let (name, functions) = (visible(&provider.name), visible(functions));
-    format!("nothing was recorded: no function that --functions '{functions}' selects was called while {name} was traced{HINT}{NAMES}")
+    let hint = match command.first() {
+        Some(program) if is_stripped(program) => STRIPPED,
+        _ => NAMES,
+    };
+    format!("nothing was recorded: no function that --functions '{functions}' selects was called while {name} was traced{HINT}{hint}")
 }
 
 fn traced(provider: &ProviderSummary) -> Duration {

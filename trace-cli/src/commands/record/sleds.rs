@@ -80,7 +80,7 @@ fn library() -> Result<PathBuf> {
 fn found(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     if !path.is_file() {
-        bail!("cannot find {shown}{HINT}install it beside `trace`, or set {RUNTIME} to its path");
+        bail!("cannot find {shown}{HINT}`cargo build --release -p trace-xray-runtime` makes it, in target/release: copy it there, or set {RUNTIME} to its path");
     }
     // LD_PRELOAD is a list.
     if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
