@@ -247,7 +247,8 @@ fn record(mut controller: Controller, directory: &Path) -> Result<Summary, Contr
         if has_events || Instant::now() > deadline {
             return controller.stop(&name);
         }
-        thread::sleep(Duration::from_millis(5));
+        // A user has a hundred flushes a second.
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

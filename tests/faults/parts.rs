@@ -57,7 +57,8 @@ fn record(mut controller: Controller, directory: &Path) -> Result<Recorded, Cont
     let deadline = Instant::now() + Duration::from_secs(2);
     while parts(&directory).len() < 3 && Instant::now() < deadline {
         controller.flush(&name)?;
-        thread::sleep(Duration::from_millis(5));
+        // A user has a hundred flushes a second.
+        thread::sleep(Duration::from_millis(20));
     }
     let copy = File::create(directory.join("copy.fxt")).expect("the directory can be written");
     let snapshot = controller.snapshot(&name, Output::Descriptor, &copy);

@@ -4,6 +4,7 @@
 #[path = "../harness/building.rs"]
 mod building;
 mod hostile;
+mod limited;
 mod logs;
 mod memory;
 mod numbers;

@@ -14,6 +14,8 @@ pub(crate) struct Numbers {
     threads: Vec<Counted>,
     /// Records that the program dropped because its buffer was full, as reported in the archive.
     dropped: u64,
+    /// Older rolling buffers or blocks that are not in the archive, as it reports.
+    overwritten: u64,
 }
 
 /// A thread's numbers in the archive.
@@ -57,7 +59,7 @@ impl Numbers {
     /// Reads an archive, or a log as an archive.
     pub(crate) fn read_from(mut reader: Reader<impl Read>) -> Self {
         let threads = (0..THREADS).map(|_| Counted::default()).collect();
-        let mut numbers = Self { threads, dropped: 0 };
+        let mut numbers = Self { threads, dropped: 0, overwritten: 0 };
         let mut audit = Audit::default();
         while let Some(item) = reader.next().expect("the archive is well-formed") {
             audit.item(&item);
@@ -68,6 +70,9 @@ impl Numbers {
                     numbers.threads[id as usize].take(number(argument(0)));
                 }
                 ("trace", "records dropped", _) => numbers.dropped += number(argument(1)),
+                ("trace", "older records overwritten", _) => {
+                    numbers.overwritten += number(argument(0));
+                }
                 ("trace", _, _) | ("xray", "CPU" | "wall clock", _) => {}
                 other => panic!("expected numbers and losses, found {other:?}"),
             }
@@ -86,6 +91,16 @@ impl Numbers {
         assert!(missing.sum::<u64>() <= self.dropped, "{context}: {self:?} of {known:?}");
         assert!(self.threads.iter().all(|it| it.number != 0), "{context}: {self:?}");
         self.dropped == 0
+    }
+
+    /// Returns whether each thread has all numbers from its first to its last one.
+    pub(crate) fn have_no_gap(&self) -> bool {
+        self.threads.iter().all(|it| it.number == it.last + 1 - it.first)
+    }
+
+    /// Returns the numbers of dropped records and of overwritten parts that the archive reports.
+    pub(crate) fn reported(&self) -> (u64, u64) {
+        (self.dropped, self.overwritten)
     }
 
     /// Returns whether each thread has all numbers from 1 to `last`, in their order.
@@ -111,6 +126,7 @@ impl Numbers {
 fn number(value: Option<Value<'_>>) -> u64 {
     match value {
         Some(Value::Uint64(number)) => number,
+        Some(Value::Uint32(number)) => number.into(),
         other => panic!("expected a number, found {other:?}"),
     }
 }

@@ -44,6 +44,15 @@ impl Stage {
         Self::spawn(directory, record, None)
     }
 
+    /// Records the program into a buffer that streams, so that the session keeps its limit itself.
+    pub(crate) fn shared(mode: &str, size: &str) -> Self {
+        let directory = prepare();
+        let mut record =
+            record(Command::new(trace()), &directory, &directory.path().join("out.fxt"));
+        record.args(["-m", mode, "--shared", "-b", size, "--"]).args(program());
+        Self::spawn(directory, record, None)
+    }
+
     /// Records the program into XRay logs.
     pub(crate) fn with_logs(mode: &str, size: &str) -> Self {
         let directory = prepare();

@@ -2,6 +2,7 @@
 
 mod attach;
 mod ending;
+mod flight;
 mod long_soak;
 #[path = "../harness/numbered.rs"]
 mod numbered;

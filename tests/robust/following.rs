@@ -55,6 +55,23 @@ fn a_session_is_followed_as_an_archive_and_as_lines() {
     assert_eq!(std::fs::read_to_string(daemon.path("none")).unwrap(), "");
 }
 
+/// The guard completes the archive, but nothing the stream.
+#[test]
+fn a_stream_that_ends_with_the_daemon_is_incomplete() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    let mut command = trace(&["follow", "--format", "json", "--socket"]);
+    command.arg(daemon.path("manager.sock")).stdout(File::create(daemon.path("lines")).unwrap());
+    let follow = command.stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_bytes(&daemon.path("lines"));
+    daemon.signal(Signal::Kill);
+    let output = follow.wait_with_output().unwrap();
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("providers whose last records may be missing: 1"), "{messages}");
+}
+
 #[test]
 fn only_streaming_sessions_are_followed() {
     let daemon = Daemon::with_config("[session.flight]\nmode = 'circular'\n");

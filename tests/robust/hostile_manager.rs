@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::{fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::message::{
     BufferDisposition, DurationLimit, Initialize, StartOptions, ToManager, ToProvider,
 };
@@ -95,6 +96,32 @@ fn a_buffer_that_may_change_its_size_is_refused() {
     // The program would access removed pages.
     ftruncate(&unsealed, 0).unwrap();
     assert!(hostile.end("shrunk").contains("buffer is not sealed memory"));
+}
+
+/// A program waits for a second at most for the begin of its recording. What it does after that is
+/// missing, and reported. Without a session when it registered, it has waited for nothing.
+#[test]
+fn a_recording_that_begins_late_reports_the_time_before() {
+    for (hostile, is_late) in [(Hostile::slow(), true), (Hostile::new(), false)] {
+        let buffer = sealed(fill(memory(MemfdFlags::empty())), SIZE_SEALS);
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        hostile.open(&buffer, &theirs);
+        expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+        let reported = || {
+            let mut bytes = vec![0; layout().total_size()];
+            buffer.read_exact_at(&mut bytes, 0).unwrap();
+            find(&bytes, Omission::Beginning.event().as_bytes())
+        };
+        if is_late {
+            wait_until("the time is reported", reported);
+        }
+        hostile.end("late");
+        assert_eq!(reported(), is_late);
+    }
+}
+
+fn find(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
 }
 
 /// The manager may refuse a program, with a reason.

@@ -5,7 +5,9 @@ mod events;
 mod logs;
 mod many;
 mod missed;
+mod other_runtime;
 mod restricted;
+mod traced;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -375,6 +377,11 @@ fn an_empty_recording_has_a_reason() {
     let program = built().program.to_str().unwrap();
     let other = recorded(&["--functions", "other::*"], &[program, "values"]);
     assert!(other.contains("--functions 'other::*' selects"), "{other}");
+    assert!(!other.contains("no names"), "{other}");
+    let stripped =
+        compile("main.rs", directory.path().join("stripped"), &[SLEDS, "-Cstrip=symbols"]);
+    let stripped = recorded(&["--functions", "main::*"], &[stripped.to_str().unwrap(), "values"]);
+    assert!(stripped.contains("its functions have no names"), "{stripped}");
 }
 
 #[test]

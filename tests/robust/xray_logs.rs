@@ -184,7 +184,12 @@ fn processes_that_trace_themselves_have_logs() {
         );
         let hint = format!("`trace recover {}` makes an XRay log", output.display());
         assert!(run.code() == 0 && run.stderr().contains(&hint), "{run:?}");
-        let recover = Run::of(trace(&["recover"]).arg(&output));
+        let stats = Run::of(trace(&["stats"]).arg(&output));
+        let hint = format!("hint: trace recover {} ", output.display());
+        assert!(stats.code() == 1 && stats.stderr().contains(&hint), "{stats:?}");
+        let hidden = fs::read_dir(&output).unwrap().next().unwrap().unwrap().path();
+        let recovered = if mode == MODES[0] { &hidden } else { &output };
+        let recover = Run::of(trace(&["recover"]).arg(recovered));
         assert_eq!(recover.code(), 0, "{recover:?}");
         let [path] = &logs(&output)[..] else { panic!("{recover:?}") };
         let calls = [("called".to_owned(), 1000), ("inside".to_owned(), 1000)];

@@ -1,7 +1,11 @@
 //! The configuration, the sockets and the messages of the daemon.
 
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+
+use trace_protocol::socket::Socket;
 
 use super::*;
 use crate::harness::Archive;
@@ -55,6 +59,37 @@ fn a_wrong_configuration_is_refused() {
     assert_eq!(run.code(), 1);
     let text = format!("cannot use {}: session 'a': invalid value 'round'", path.display());
     assert!(run.stderr().contains(&text), "{run:?}");
+}
+
+/// As when a terminal is stopped.
+#[test]
+fn a_log_that_nobody_reads_keeps_the_daemon_from_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_reader, log) = full_socket();
+    let mut daemon = trace(&["daemon", "--socket"]);
+    daemon.arg(directory.path().join("manager.sock")).arg("--dir").arg(directory.path());
+    let child = daemon.stderr(OwnedFd::from(log)).spawn().unwrap();
+    let mut daemon = Daemon { directory, child };
+    let control = daemon.path("control.sock");
+    wait_until("the daemon answers", || Controller::connect(&control).is_ok());
+    for _ in 0..5000 {
+        wait_until("it is accepted", || {
+            let socket = Socket::connect(&control);
+            socket.is_ok_and(|it| it.send(&[0xff; 64], &[]).is_ok())
+        });
+    }
+    assert!(daemon.controller().groups().unwrap().is_empty());
+    daemon.signal(Signal::Term);
+    assert_eq!(daemon.wait(), Some(0));
+}
+
+/// Returns a socket that takes no more bytes, and its reader.
+fn full_socket() -> (UnixStream, UnixStream) {
+    let (reader, mut writer) = UnixStream::pair().unwrap();
+    writer.set_nonblocking(true).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    writer.set_nonblocking(false).unwrap();
+    (reader, writer)
 }
 
 #[test]

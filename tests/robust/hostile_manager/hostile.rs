@@ -27,6 +27,15 @@ impl Hostile {
 
     /// Accepts a program with this role, which registers.
     pub(super) fn of(role: &str) -> Self {
+        Self::with_session(role, false)
+    }
+
+    /// Accepts a program that registers and waits in vain for a session that has started.
+    pub(super) fn slow() -> Self {
+        Self::with_session("chatter", true)
+    }
+
+    fn with_session(role: &str, started: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = Listener::bind(&directory.path().join("sock")).unwrap();
         let mut program = subject(&[role]);
@@ -39,7 +48,7 @@ impl Hostile {
         wait_until("the program registers", || {
             matches!(this.receive(), Some(ToManager::Register(_)))
         });
-        this.send(&ToProvider::Registered { started: false }, &[]);
+        this.send(&ToProvider::Registered { started }, &[]);
         let mut line = String::new();
         BufReader::new(this.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");

@@ -1,6 +1,8 @@
 //! SIGKILL in the middle of calls: every entry and exit that was committed is in the log.
 
+use std::collections::hash_map::RandomState;
 use std::fs;
+use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -153,12 +155,23 @@ fn logs_of_killed_programs_have_each_call() {
     }
 }
 
+/// How often each case of [`check_with_llvm`] is killed: a number, from the environment.
+const ROUNDS: &str = "KILL_ROUNDS";
+
+/// Returns a number of calls after which a recording is killed. Another one each time.
+fn moment() -> u64 {
+    1000 + RandomState::new().build_hasher().finish() % 50_000
+}
+
 /// LLVM's tools have the entries and exits that this reader has, and that were committed.
 fn check_with_llvm(program: &Path, options: &[&str], functions: Functions) {
     let mut exact = 0;
-    for (mode, victims) in MODES.into_iter().flat_map(|mode| VICTIMS.map(|it| (mode, it))) {
-        let context = format!("{functions:?}, {mode}, {victims:?}");
-        let mut recording = Recording::start(program, mode, options, 5000);
+    let rounds = std::env::var(ROUNDS).map_or(1, |rounds| rounds.parse().unwrap());
+    let cases = MODES.into_iter().flat_map(|mode| VICTIMS.map(|it| (mode, it)));
+    for (mode, victims) in (0..rounds).flat_map(|_| cases.clone()) {
+        let calls = moment();
+        let context = format!("{functions:?}, {mode}, {victims:?}, after {calls} calls");
+        let mut recording = Recording::start(program, mode, options, calls);
         let known = recording.kill(victims);
         let path = recording.log();
         let (log, last) = (Log::read(&path), recording.published());
