@@ -15,7 +15,7 @@ use crate::cli::Cli;
 use crate::exit::{FAILURE, OK, USAGE};
 use crate::input::{Input, STANDARD};
 use crate::lake::cli::{LakeCli, FLAG};
-use crate::message::{describe, say, HINT};
+use crate::message::{answer, describe, say, HINT};
 use crate::output::{refuse_same_file, Output};
 use crate::store::place::is_store;
 use crate::store::snapshot::Snapshot;
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<u8> {
     if cli.list {
-        print!("{}", queries::list());
+        answer(&queries::list())?;
         return Ok(OK);
     }
     let Some(path) = &cli.archive else { return Ok(USAGE) };
@@ -94,7 +94,7 @@ fn run(cli: &Cli) -> Result<u8> {
         (None, Some(file)) => runtime.block_on(otlp::export(&session, file))?,
         (None, None) => match sql(cli)? {
             Some(text) => match shell::answer(&text) {
-                Some(answer) => print!("{answer}"),
+                Some(text) => answer(&text)?,
                 None => drop(runtime.block_on(statements::run(&session, &output, &text))?),
             },
             None => shell::run(&session, &output, &runtime, path)?,

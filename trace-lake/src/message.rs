@@ -22,6 +22,22 @@ pub fn say(message: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(message));
 }
 
+/// Prints a line on standard output that says what was done. Write errors are ignored: it is done.
+pub(crate) fn tell(message: &str) {
+    let _ = writeln!(io::stdout(), "{message}");
+}
+
+/// Prints a text that was asked for on standard output.
+///
+/// # Errors
+///
+/// Writing failed, also because nobody reads it.
+pub(crate) fn answer(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
 /// Returns the error of a program without the cluster.
 #[cfg(not(feature = "cluster"))]
 pub(crate) fn no_cluster() -> anyhow::Error {

@@ -65,7 +65,7 @@ pub fn run(
         // The first shell has none.
         let _ = editor.load_history(history);
     }
-    println!("{}: .help for help, .quit to leave", archive.display());
+    message::tell(&format!("{}: .help for help, .quit to leave", archive.display()));
     let result = read_lines(&mut editor, session, output, runtime);
     if let Some(history) = &history {
         if let Some(folder) = history.parent() {
@@ -104,7 +104,7 @@ fn read_lines(
             Line::More => continue,
             Line::Quit => return Ok(()),
             Line::Nothing => {}
-            Line::Text(answer) => print!("{answer}"),
+            Line::Text(answer) => message::answer(&answer)?,
             Line::Sql(_) if is_full => say(FULL),
             Line::Sql(sql) => match runtime.block_on(statements::run(session, output, sql)) {
                 Ok(is_written) => is_full = is_written && output.path.is_some(),

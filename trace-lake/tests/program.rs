@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -244,4 +246,19 @@ fn the_first_malformed_record_is_reported() {
     assert_eq!(code, 3, "{stderr}");
     assert!(stderr.contains("malformed records, skipped: 1\n"), "{stderr}");
     assert!(stderr.contains("first malformed record: "), "{stderr}");
+}
+
+/// The reader of the output has closed it.
+#[test]
+fn a_closed_output_is_no_panic() {
+    let place = Place::new();
+    for arguments in [&["--list"][..], &["a.fxt", ".schema"], &["--lake", "add", "store", "a.fxt"]]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trace-query"));
+        command.args(arguments).current_dir(place.path());
+        let (closed, _) = UnixStream::pair().unwrap();
+        let output = command.stdout(OwnedFd::from(closed)).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.as_str()), (Some(0), ""), "{arguments:?}");
+    }
 }

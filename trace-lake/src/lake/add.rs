@@ -28,7 +28,7 @@ use crate::damage;
 use crate::exit::{FAILURE, INCOMPLETE, OK};
 use crate::input::Input;
 use crate::lake::amount::size;
-use crate::message::{describe, say, HINT};
+use crate::message::{describe, say, tell, HINT};
 use crate::session;
 use crate::store::log::{self, now};
 use crate::store::state::{ArchiveEntry, Change, FileEntry, Partition, State};
@@ -87,7 +87,7 @@ pub(super) async fn add_opened(store: &Store, archive: Arc<Archive>, args: &AddA
     loop {
         let state = log::newest(store).await?.state;
         if state.archives.contains_key(&id) {
-            println!("{id}  {name}: already in {}", store.name());
+            tell(&format!("{id}  {name}: already in {}", store.name()));
             return Ok(OK);
         }
         let number = unused(&used(&state), &id, MAX_NUMBER);
@@ -101,7 +101,7 @@ pub(super) async fn add_opened(store: &Store, archive: Arc<Archive>, args: &AddA
         let entry = entry.with_context(|| format!("cannot add {name}"))?;
         // Else another writer has added the archive, or used its number.
         if let Some(files) = write(store, &archive, &entry, args.memory).await? {
-            println!("{}", summary(&entry, &files));
+            tell(&summary(&entry, &files));
             return Ok(damage::warn(&archive));
         }
     }

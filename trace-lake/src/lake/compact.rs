@@ -15,7 +15,7 @@ use super::amount::size;
 use super::clean::{self, Begin};
 use super::cli::CompactArgs;
 use crate::exit::{FAILURE, OK};
-use crate::message::{describe, say};
+use crate::message::{describe, say, tell};
 use crate::session;
 use crate::store::log::{self, Numbered};
 use crate::store::snapshot::Snapshot;
@@ -35,12 +35,12 @@ pub(super) async fn run(args: &CompactArgs) -> Result<u8> {
         0 => String::new(),
         number => format!("; {number} compactions failed"),
     };
-    println!(
+    tell(&format!(
         "{} files are now {} with {}; {deleted} unused files deleted{failed}",
         done.before,
         done.after,
         size(done.bytes)
-    );
+    ));
     Ok(if done.failed == 0 { OK } else { FAILURE })
 }
 

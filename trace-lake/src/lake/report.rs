@@ -13,7 +13,7 @@ use anyhow::{bail, Result};
 
 use super::cli::ReportArgs;
 use crate::exit::OK;
-use crate::message::HINT;
+use crate::message::{tell, HINT};
 use crate::output::write_file;
 use crate::session;
 use crate::store::snapshot::Snapshot;
@@ -25,7 +25,7 @@ pub(super) async fn run(args: &ReportArgs) -> Result<u8> {
     let snapshot = Arc::new(Snapshot::newest(Store::open(&args.store)?).await?);
     let html = html(&snapshot, args).await?;
     write_file(&args.output, html.as_bytes())?;
-    println!("{}: written", args.output.display());
+    tell(&format!("{}: written", args.output.display()));
     Ok(OK)
 }
 

@@ -12,6 +12,7 @@ use super::amount::size;
 use super::clean;
 use super::cli::{Limits, RetainArgs};
 use crate::exit::OK;
+use crate::message::tell;
 use crate::store::log::{self, now};
 use crate::store::state::{Change, Partition, State};
 use crate::store::Store;
@@ -20,11 +21,11 @@ pub(super) async fn run(args: &RetainArgs) -> Result<u8> {
     let store = Store::open(&args.store)?;
     let removed = retain(&store, &args.limits, now()).await?;
     let deleted = clean::clean(&store, args.delete_after).await?;
-    println!(
+    tell(&format!(
         "{} archives with {} removed; {deleted} unused files deleted",
         removed.archives,
         size(removed.bytes)
-    );
+    ));
     Ok(OK)
 }
 

@@ -21,6 +21,7 @@ use super::{fence, logging, MESSAGE_BYTES};
 use crate::exit::OK;
 use crate::functions::plain;
 use crate::lake::cli::ExecutorArgs;
+use crate::message::tell;
 use crate::store::names;
 
 /// The time in seconds that a scheduler has to start.
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: &ExecutorArgs) -> Result<u8> {
     let config = config(args, &folder.0)?;
     let made = folder.1.then(|| folder.0.clone());
     fence::start(config.health.clone(), made).context("cannot start a thread")?;
-    println!("trace-query: the executor serves {} on {}", args.scheduler, args.bind);
+    tell(&format!("trace-query: the executor serves {} on {}", args.scheduler, args.bind));
     let ended = start_executor_process(Arc::new(config)).await;
     ended.map_err(|error| anyhow!("the executor failed: {error}"))?;
     Ok(OK)

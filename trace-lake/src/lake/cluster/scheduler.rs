@@ -24,6 +24,7 @@ use super::{logging, MESSAGE_BYTES};
 use crate::exit::OK;
 use crate::functions::plain;
 use crate::lake::cli::SchedulerArgs;
+use crate::message::tell;
 
 /// How often dead executors are looked for, in seconds.
 const CHECK_SECONDS: u64 = 1;
@@ -47,7 +48,7 @@ pub(crate) async fn run(args: &SchedulerArgs) -> Result<u8> {
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
     let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config);
     let scheduler = scheduler.await.map_err(failed)?;
-    println!("trace-query: the scheduler listens on {address}");
+    tell(&format!("trace-query: the scheduler listens on {address}"));
     start_grpc_service_with_listener(listener, scheduler).await.map_err(failed)?;
     Ok(OK)
 }
