@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use trace_convert::visible;
 pub(crate) use trace_input::message::{describe, HINT};
 
+/// The begin of each message.
+pub(crate) const PREFIX: &str = "trace: ";
+
 /// Prints a message as by [`line()`]. Write errors are ignored.
 pub(crate) fn say(message: &str) {
     let _ = io::stderr().write_all(line(message).as_bytes());
@@ -14,7 +17,7 @@ pub(crate) fn say(message: &str) {
 /// programs must be escaped before, since they could contain a hint.
 pub(crate) fn line(message: &str) -> String {
     let parts: Vec<_> = message.split(HINT).map(visible).collect();
-    format!("trace: {}\n", parts.join(HINT))
+    format!("{PREFIX}{}\n", parts.join(HINT))
 }
 
 /// Returns the singular or plural of a noun.

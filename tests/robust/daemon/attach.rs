@@ -96,6 +96,23 @@ fn a_recording_ends_after_its_time_or_with_its_programs() {
     assert_eq!(processes(&daemon.path("end.fxt")).len(), 1);
 }
 
+/// The archive is completed by its guard.
+#[test]
+fn a_recording_whose_daemon_is_killed_names_the_archive() {
+    let mut daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let recorder = attach(&daemon, "all", &["-o", "killed.fxt"]);
+    let session = started(&daemon, &recorder);
+    daemon.wait_for_events(&session, 1);
+    daemon.child.kill().unwrap();
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("in killed.fxt, which is completed without"), "{run:?}");
+    wait_until("the archive is complete", || daemon.path("killed.fxt").exists());
+    assert_eq!(processes(&daemon.path("killed.fxt")).len(), 1);
+}
+
 /// The session belongs to the command.
 #[test]
 fn a_killed_recording_ends_its_session() {

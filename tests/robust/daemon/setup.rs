@@ -204,7 +204,22 @@ fn a_daemon_in_the_background_is_not_taken_for_another_one() {
     let daemon = Daemon::start();
     let run = daemon.run(&["daemon", "--background", "--dir", "."]);
     assert_eq!(run.code(), 1, "{run:?}");
-    assert!(run.stderr().contains("the daemon ended"), "{run:?}");
+    assert!(run.stderr().starts_with("trace: the daemon ended: "), "{run:?}");
+    assert!(run.stderr().contains("in use"), "the reason: {run:?}");
+}
+
+/// Opening a pipe waits for its reader.
+#[test]
+fn options_that_no_session_can_have_are_refused_before_a_pipe_is_opened() {
+    let daemon = Daemon::start();
+    assert!(Command::new("mkfifo").arg(daemon.path("pipe")).status().unwrap().success());
+    let wrong = ["-m", "oneshot", "--rotate", "64M", "-o", "pipe"];
+    for command in [&["start"][..], &["record", "--attach", "all"], &["record"]] {
+        let run = daemon.run(&[command, &wrong].concat());
+        assert_eq!(run.code(), 1, "{run:?}");
+        assert!(run.stderr().contains("oneshot"), "{run:?}");
+    }
+    assert_eq!(daemon.run(&["start", "--name", "", "-o", "a.fxt"]).code(), 2, "no name");
 }
 
 #[test]

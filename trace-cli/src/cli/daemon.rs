@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use super::{RecordFormat, Selection, SessionArgs};
@@ -94,7 +95,7 @@ Examples:
   trace stop flight")]
 pub(crate) struct StartArgs {
     /// Name of the session [default: session-N]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: Option<String>,
 
     #[command(flatten)]

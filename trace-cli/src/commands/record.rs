@@ -8,7 +8,7 @@ mod commands;
 mod compiled_out;
 mod compress;
 mod conditions;
-mod configuration;
+pub(crate) mod configuration;
 mod control;
 mod empty;
 pub(crate) mod guard;
@@ -110,6 +110,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     categories::check(&args.session.categories)?;
     conditions::check(args)?;
+    configuration::check(&args.session)?;
     kernel::check(args)?;
     let sleds = Sleds::of(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);

@@ -10,13 +10,13 @@ use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, ProviderFilter, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
+    Controller, Output, ProviderFilter, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
 };
 use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
 
-use super::record::categories;
 use super::record::kernel::SCHED;
+use super::record::{categories, configuration};
 use crate::cli::{RecordFormat, SessionArgs, StartArgs};
 use crate::daemon_client::{connect, output, print_json};
 use crate::exit;
@@ -66,6 +66,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         false => directory.join(path),
     };
     categories::check(&options.categories)?;
+    configuration::check(options)?;
     let (to, output) = output(&path)?;
     let config = TraceConfig {
         name,
@@ -99,6 +100,11 @@ impl StartRequest {
     /// Limits the session to some providers, and sets whether it continues without the connection.
     pub(crate) fn limit(&mut self, only: ProviderFilter, detached: bool) {
         (self.config.only, self.config.detached) = (only, detached);
+    }
+
+    /// Returns whether the archive is a file, which a guard completes if the daemon is killed.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.config.output, Output::Beneath(_))
     }
 }
 

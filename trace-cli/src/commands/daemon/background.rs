@@ -1,8 +1,11 @@
 //! `trace daemon --background`
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +16,7 @@ use super::logger::{self, LOG};
 use super::places;
 use crate::cli::DaemonArgs;
 use crate::exit;
+use crate::message::{self, HINT};
 
 /// How often the socket is tried.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -21,7 +25,9 @@ const INTERVAL: Duration = Duration::from_millis(10);
 pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
     let socket = places::registration_path(args.socket.as_deref())?;
     let path = args.dir.join(LOG);
-    let log = logger::open(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let cannot_write = || format!("cannot write {}", path.display());
+    let log = logger::open(&path).with_context(cannot_write)?;
+    let begin = log.metadata().with_context(cannot_write)?.len();
     let mut daemon = Command::new("/proc/self/exe")
         .arg0("trace")
         .arg("daemon")
@@ -31,8 +37,14 @@ pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
         .stderr(log)
         .spawn()
         .context("cannot start the daemon")?;
-    wait(&mut daemon, &control_socket_path(&socket))
-        .with_context(|| format!("its messages are in {}", path.display()))?;
+    if let Some(status) = wait(&mut daemon, &control_socket_path(&socket))? {
+        match reason(&path, begin) {
+            Some(reason) => bail!("the daemon ended: {reason}"),
+            None => {
+                bail!("the daemon ended ({status}){HINT}its messages are in {}", path.display())
+            }
+        }
+    }
     crate::say(&format!("the daemon runs as process {}", daemon.id()));
     Ok(exit::OK)
 }
@@ -48,17 +60,30 @@ fn arguments(args: &DaemonArgs) -> Vec<OsString> {
     line
 }
 
-/// Waits until this daemon answers, or ends.
-fn wait(daemon: &mut Child, control: &std::path::Path) -> Result<()> {
+/// Returns the last message behind the first `begin` bytes of a log, with its hint.
+fn reason(log: &Path, begin: u64) -> Option<String> {
+    let mut file = File::open(log).ok()?;
+    file.seek(SeekFrom::Start(begin)).ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    let begins_line =
+        |at: usize| text.get(..at).is_some_and(|it| it.is_empty() || it.ends_with('\n'));
+    let (at, prefix) = text.rmatch_indices(message::PREFIX).find(|(at, _)| begins_line(*at))?;
+    Some(text.get(at + prefix.len()..)?.trim_end().to_owned())
+}
+
+/// Waits until this daemon answers, or ends. Returns its status if it has ended.
+fn wait(daemon: &mut Child, control: &Path) -> Result<Option<ExitStatus>> {
     loop {
-        if let Some(status) = daemon.try_wait().context("cannot wait for the daemon")? {
-            bail!("the daemon ended ({status})");
+        let status = daemon.try_wait().context("cannot wait for the daemon")?;
+        if status.is_some() {
+            return Ok(status);
         }
         // Another daemon may use the socket. This one ends then.
         let pid = daemon.id();
         let answers = |mut it: Controller| it.daemon_pid() == pid && it.groups().is_ok();
         if Controller::connect(control).is_ok_and(answers) {
-            return Ok(());
+            return Ok(None);
         }
         thread::sleep(INTERVAL);
     }

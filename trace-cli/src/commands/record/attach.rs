@@ -5,10 +5,10 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use anyhow::{anyhow, Result};
+use anyhow::{anyhow, Error, Result};
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, ProviderFilter, ProviderInfo, SessionEvent, SessionState,
+    Controller, ControllerError, ProviderFilter, ProviderInfo, SessionEvent, SessionState,
 };
 use trace_manager::Notice;
 
@@ -45,8 +45,12 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     controller.watch(&name)?;
     controller.start(&name)?;
     note(args, &format!("recording {}; Ctrl-C stops", visible(&attach.to_string())));
-    wait(args, &mut controller, &commands, &name, &events)?;
-    let results = controller.stop(&name)?;
+    let ended = wait(args, &mut controller, &commands, &name, &events);
+    let results = ended.and_then(|()| Ok(controller.stop(&name)?));
+    let results = results.map_err(|error| match request.is_file() {
+        true => with_place(error, &args.session.output),
+        false => error,
+    })?;
     // Snapshots that were taken meanwhile. They precede the results; the daemon may have ended.
     while let Ok(Some(event)) = controller.next_event(Duration::ZERO) {
         on_snapshot(args, &commands, event);
@@ -55,6 +59,18 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     let (summary, kernel) = stop::report(results, args.json, args.quiet)?;
     let ended = commands.end(args, &summary, Path::new(&output), &mut Child::none(), &events);
     Ok(code(args, &summary, kernel, ended.unwrap_or(exit::OK)))
+}
+
+/// Adds where the records are of a session whose daemon is gone.
+fn with_place(error: Error, output: &Path) -> Error {
+    use ControllerError::{Closed, Io};
+    match error.downcast_ref() {
+        Some(Closed(_) | Io(_)) => anyhow!(
+            "{error}{HINT}what was recorded until then is in {}, which is completed without the daemon",
+            output.display()
+        ),
+        _ => error,
+    }
 }
 
 /// Reports a snapshot, and runs the commands of its triggers.

@@ -1,6 +1,6 @@
 //! The configuration of a session by the options of the command.
 
-use trace_manager::{Rotation, SessionConfig, SnapshotLimits, Timeouts};
+use trace_manager::{ManagerError, Rotation, SessionConfig, SnapshotLimits, Timeouts};
 
 use super::kernel;
 use crate::cli::{RecordArgs, RecordFormat, SessionArgs};
@@ -9,7 +9,6 @@ use crate::cli::{RecordArgs, RecordFormat, SessionArgs};
 pub(super) fn config(args: &RecordArgs) -> SessionConfig {
     let mut config = SessionConfig {
         mode: args.session.mode.into(),
-        buffer_size: args.session.buffer_size,
         timeouts: Timeouts {
             start: args.session.start_timeout,
             stop: args.session.stop_timeout,
@@ -29,10 +28,23 @@ pub(super) fn config(args: &RecordArgs) -> SessionConfig {
         ..SessionConfig::default()
     };
     kernel::select(&mut config, args);
-    for (name, size) in &args.session.provider_sizes {
+    set_buffer_sizes(&mut config, &args.session);
+    config
+}
+
+fn set_buffer_sizes(config: &mut SessionConfig, args: &SessionArgs) {
+    config.buffer_size = args.buffer_size;
+    for (name, size) in &args.provider_sizes {
         config.spec(name).buffer_size = Some(*size);
     }
-    config
+}
+
+/// Checks the options of a session. Its output may wait for a reader, so this precedes it.
+pub(crate) fn check(args: &SessionArgs) -> Result<(), ManagerError> {
+    let (mode, rotation) = (args.mode.into(), rotation(args));
+    let mut config = SessionConfig { mode, rotation, ..SessionConfig::default() };
+    set_buffer_sizes(&mut config, args);
+    config.check()
 }
 
 /// Returns the limits of an archive's parts, or `None` if it is one file.
