@@ -129,8 +129,16 @@ fn is_of_kernel(pattern: &str) -> bool {
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl SessionConfig {
-    /// Checks that the memory suffices for one buffer.
-    pub(crate) fn check(&self) -> Result<(), ManagerError> {
+    /// Checks that a session can have it, and that the memory suffices for one buffer. The start of
+    /// a session checks this, too, when its output is open.
+    ///
+    /// # Errors
+    ///
+    /// Sizes and options that no session can have: [`ManagerError::ZeroBufferSize`],
+    /// [`BufferTooLarge`](ManagerError::BufferTooLarge),
+    /// [`RotationMode`](ManagerError::RotationMode) and
+    /// [`RotationSize`](ManagerError::RotationSize).
+    pub fn check(&self) -> Result<(), ManagerError> {
         let own_sizes = self.providers.iter().filter_map(|spec| spec.buffer_size);
         for buffer_size in own_sizes.chain([self.buffer_size]) {
             if buffer_size == 0 {

@@ -214,6 +214,13 @@ impl Retention {
         self.providers.get(&provider).map_or_else(Limited::default, |retained| retained.limited)
     }
 
+    /// Returns the losses that are reported by retained and removed records of a provider.
+    pub(crate) fn held_back_reports(&self, provider: u32) -> u64 {
+        let Some(retained) = self.providers.get(&provider) else { return 0 };
+        let newest = retained.blocks.back().map_or(0, |block| block.reported);
+        retained.limited.unreported + newest.saturating_sub(retained.reported)
+    }
+
     /// Returns the retained words of all providers, for a snapshot.
     pub(crate) fn contents(&self) -> Vec<(u32, Words)> {
         let contents = |(id, retained): (&u32, &Retained)| {

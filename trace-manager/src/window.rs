@@ -137,13 +137,17 @@ impl Window {
     }
 
     /// Ends a part of the archive at `to`. Returns its results, and the number of lost records that
-    /// this and earlier parts report.
+    /// this and earlier parts report. `held_back` losses are reported by records that the session
+    /// has taken, and that are in none of these parts.
     ///
     /// A loss that the provider has not reported is in its own later report, or in the results of
     /// the last part. This part has only its number, so that the parts report each loss once.
-    pub(crate) fn cut(&mut self, collector: &Collector, to: u64) -> (Closing, u64) {
-        let all = self.closing(collector, to);
-        let mut part = self.closing_of_part(collector, to);
+    pub(crate) fn cut(&mut self, collector: &Collector, to: u64, held_back: u64) -> (Closing, u64) {
+        let (mut all, mut part) =
+            (self.closing(collector, to), self.closing_of_part(collector, to));
+        for closing in [&mut all, &mut part] {
+            closing.reported = closing.reported.saturating_sub(held_back);
+        }
         let before = self.cut.as_ref().map_or(0, |cut| cut.dropped);
         let reported = all.reported.min(all.dropped);
         let later = (all.dropped - reported).min(all.dropped.saturating_sub(before));

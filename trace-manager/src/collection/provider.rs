@@ -132,14 +132,16 @@ impl ProviderData {
     }
 
     /// Ends a part of a session's archive. Returns the results of the part, and the number of lost
-    /// records that this and earlier parts report.
+    /// records that this and earlier parts report. The session holds back records that report
+    /// `held_back` losses.
     pub(crate) fn cut(
         &mut self,
         session: SessionNumber,
         now: &ClockSample,
+        held_back: u64,
     ) -> Option<(Closing, u64)> {
         let to = now.ticks(self.identity.clock);
-        Some(self.sessions.get_mut(&session)?.cut(&self.collector, to))
+        Some(self.sessions.get_mut(&session)?.cut(&self.collector, to, held_back))
     }
 
     /// Returns the sessions that have the provider.

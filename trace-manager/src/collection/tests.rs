@@ -273,7 +273,7 @@ fn a_loss_is_reported_in_one_part() {
         words
     };
     write_losses(&buffer, &layout, 5);
-    let (first, _) = data.cut(1, &now).unwrap();
+    let (first, _) = data.cut(1, &now, 0).unwrap();
     write_loss_report(&buffer, &layout, 0, 5);
     data.copy(request(0), Vec::new());
     let second = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
@@ -302,6 +302,23 @@ fn losses_from_before_a_session_has_joined_hide_no_later_ones() {
     assert_eq!((closing.dropped, losses(&words)), (3, vec![3]));
 }
 
+/// The session retains the record that reports a loss, and passes it on at its end.
+#[test]
+fn a_loss_whose_report_is_retained_is_reported_later() {
+    let layout = layout(BufferingMode::Streaming);
+    let (mut data, buffer) = provider(layout);
+    let now = trace_protocol::archive::ClockSample::now();
+    write_losses(&buffer, &layout, 5);
+    write_loss_report(&buffer, &layout, 0, 5);
+    data.copy(request(0), Vec::new());
+    data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
+    let (first, reported) = data.cut(1, &now, 5).unwrap();
+    assert_eq!((first.reported_later, first.reported, reported), (Some(5), 0, 0));
+    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    let last = last.closed.closing.unwrap();
+    assert_eq!((last.dropped, last.reported), (5, 5));
+}
+
 /// Each part has the number of its losses. The last part reports those that the provider did not.
 #[test]
 fn the_last_part_reports_the_losses_that_the_provider_did_not() {
@@ -311,7 +328,7 @@ fn the_last_part_reports_the_losses_that_the_provider_did_not() {
     let mut numbers = Vec::new();
     for losses in [5, 5, 7] {
         write_losses(&buffer, &layout, losses);
-        let (closing, reported) = data.cut(1, &now).unwrap();
+        let (closing, reported) = data.cut(1, &now, 0).unwrap();
         numbers.push((closing.dropped, closing.reported_later, reported));
     }
     assert_eq!(numbers, [(5, Some(5), 0), (0, Some(0), 0), (2, Some(2), 0)]);
@@ -321,7 +338,7 @@ fn the_last_part_reports_the_losses_that_the_provider_did_not() {
     closing.write_now(&mut words, &identity(), &now);
     assert_eq!((closing.reported_later, losses(&words)), (None, vec![7]));
     assert_eq!(last.summary.dropped, 7);
-    assert!(data.cut(2, &now).is_none(), "another session");
+    assert!(data.cut(2, &now, 0).is_none(), "another session");
 }
 
 /// The copy is made by the thread that counts, and so not by the event loop.
@@ -383,7 +400,7 @@ fn a_session_that_joins_a_stream_has_no_earlier_overwritten_buffers() {
     let base = data.base();
     data.open_late(2, base, 90, Duration::ZERO);
     let now = ClockSample::now();
-    let mut overwritten = |session| data.cut(session, &now).unwrap().0.overwritten;
+    let mut overwritten = |session| data.cut(session, &now, 0).unwrap().0.overwritten;
     assert_eq!([overwritten(1), overwritten(1), overwritten(2)], [4, 0, 0]);
     data.copy(request(4), Vec::new());
     let last = data.finish(1, &DEPARTURE, &Spares::default());

@@ -104,7 +104,9 @@ impl Recording {
         let rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         let mut reported = Vec::new();
         for provider in collection.of_session_mut(self.number) {
-            let Some((closing, losses)) = provider.cut(self.number, &now) else { continue };
+            let held_back = self.retention.held_back_reports(provider.id());
+            let cut = provider.cut(self.number, &now, held_back);
+            let Some((closing, losses)) = cut else { continue };
             let mut words = Records::begin(&self.spares, provider.id());
             closing.write_now(&mut words, provider.identity(), &now);
             self.outputs.take(&self.block(provider.id(), words));

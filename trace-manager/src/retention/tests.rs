@@ -135,6 +135,7 @@ fn losses_that_left_out_records_report_are_not_told() {
         let passed_on = blocks.into_iter().flat_map(|block| retention.accept(block));
         let reports: Vec<u64> = passed_on.map(|records| records.reported).collect();
         assert_eq!(reports, archived, "{mode:?}");
+        assert_eq!(retention.held_back_reports(7), 5, "{mode:?}");
         let last = Spares::default().share(words(&[event(4)]));
         assert_eq!(retention.finish(7, &last, 16).limited.unreported, unreported, "{mode:?}");
     }

@@ -38,15 +38,20 @@ impl ControlMachine {
         sessions.filter(move |(_, session)| user.is_none_or(|uid| uid == session.uid()))
     }
 
-    /// Finds a session by its name, or the only one if the name is empty. Root's own session comes
-    /// before those of other users.
+    /// Finds a session by its name. An empty name is the only one that has not ended, or else the
+    /// only one that has, and whose results nobody has taken. Root's own session comes before those of
+    /// other users.
     pub(super) fn find(&self, ticket: Ticket, name: &str) -> Result<SessionId, Refused> {
         let missing = |reason: String| Err(general(GeneralError::NoSession, reason));
         let own = self.peer(ticket).map(|peer| peer.uid);
-        let has_name = |session: &ControlledSession| {
-            name.is_empty() && session.is_active() || session.config.name == name
-        };
-        let found: Vec<_> = self.visible(ticket).filter(|(_, session)| has_name(session)).collect();
+        let mut found: Vec<_> = self.visible(ticket).collect();
+        match name.is_empty() {
+            true if found.iter().any(|(_, session)| session.is_active()) => {
+                found.retain(|(_, session)| session.is_active());
+            }
+            true => {}
+            false => found.retain(|(_, session)| session.config.name == name),
+        }
         let mine = found.iter().filter(|(_, session)| Some(session.uid()) == own);
         let mine: Vec<SessionId> = mine.map(|(id, _)| *id).collect();
         let names = || found.iter().map(|(_, it)| it.config.name.as_str()).collect::<Vec<_>>();

@@ -119,9 +119,14 @@ impl Model {
     }
 
     /// Returns the session that a request means: the only one of its user with this name, or else
-    /// the only one that root may use. An empty name means all that have not ended.
+    /// the only one that root may use. An empty name means all that have not ended, or else all.
     pub(super) fn find(&self, uid: u32, name: &str) -> Option<SessionId> {
-        let has_name = |it: &Tracked| it.name == name || name.is_empty() && it.is_active();
+        let may_use = |it: &&Tracked| uid == 0 || it.uid == uid;
+        let has_active = self.sessions.values().filter(may_use).any(Tracked::is_active);
+        let has_name = |it: &Tracked| match name {
+            "" => it.is_active() || !has_active,
+            name => it.name == name,
+        };
         let found = |is_seen: &dyn Fn(&Tracked) -> bool| {
             let found = self.sessions.iter().filter(|(_, it)| has_name(it) && is_seen(it));
             Vec::from_iter(found.map(|(id, _)| *id))

@@ -153,7 +153,9 @@ fn a_session_ends_at_its_time() {
     scene.on(Input::Tick);
     assert_eq!((scene.take_actions(), scene.machine.deadline()), (vec!["stop 1".into()], None));
     scene.ended(1);
-    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"), "the results wait");
+    assert_eq!(scene.call(CLIENT, stop("", true)), stopped("a"), "the results wait");
+    let reason = general(scene.call(CLIENT, stop("", true)), GeneralError::NoSession);
+    assert_eq!(reason, "there is no session", "the results are taken");
 }
 
 fn change(add: &[&str], remove: &[&str]) -> Request {
