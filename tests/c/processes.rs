@@ -38,6 +38,33 @@ fn signal_handlers_record() {
     assert_eq!(count(&events, "signals/interrupted Complete"), 999);
 }
 
+/// Of each record that a handler leaves by a jump, nothing is there. All others are, also those of
+/// other threads, whose rolling buffers are handed over.
+#[test]
+fn a_jump_out_of_a_handler_loses_one_record() {
+    let workshop = Workshop::new(&["-O1", "-pthread"]);
+    let program = workshop.program("program", &["processes.c"]);
+    let session = Session::start("streaming", 1 << 20);
+    let mut command = workshop.traced(&program, &["jumps"]);
+    let run = Run::of(command.env_remove("TRACE_OUTPUT").env("TRACE_SOCKET", session.socket()));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let said = run.stdout();
+    let (jumped, rounds) = said.trim_end().split_once(' ').unwrap();
+    let (jumped, rounds): (u64, u64) = (jumped.parse().unwrap(), rounds.parse().unwrap());
+    let (archive, _) = session.end();
+    let provider = archive.only();
+    let lost = &provider.lost;
+    let left = lost.get("signal handler inside a record").copied().unwrap_or(0);
+    assert!(0 < left && left <= jumped, "{lost:?} of {jumped} jumps");
+    let unsaved = lost.get("buffer not saved in time").copied().unwrap_or(0);
+    assert_eq!(provider.lost(), left + unsaved, "{lost:?}");
+    let recorded = (provider.count("round") + provider.count("after")) as u64;
+    let all = rounds + 20_000;
+    // A jump may come between the count of a round and its record, which has not begun then.
+    let missing = all - recorded - unsaved;
+    assert!(left <= missing && missing <= jumped, "{missing} of {all}: {lost:?}");
+}
+
 #[test]
 fn no_system_calls_are_made() {
     let (_, _, events) = processes("strict");

@@ -26,7 +26,7 @@ use self::argument::KeyedArguments;
 pub use crate::forbidden::forbid_system_calls;
 use crate::point::names::Literal;
 use crate::point::write;
-use crate::{thread, DurationScope};
+use crate::{thread, DurationScope, RECORDER};
 
 pub use argument::Argument;
 pub(crate) use missed::take_missed;
@@ -122,6 +122,14 @@ impl Writer {
     /// Returns that of the calling thread, if it has one.
     pub fn attached() -> Option<Self> {
         thread::attached().map(Self::new)
+    }
+
+    /// Ends a call of this module that a signal handler has interrupted and left by a jump. `here` is
+    /// an address on the thread's own stack, in the frame of a function that is being called now:
+    /// nothing is done if the interrupted call's frame is above it. A record that is not complete is
+    /// counted as lost.
+    pub fn leave_above(self, here: usize) {
+        self.0.leave_above(&RECORDER, here);
     }
 }
 

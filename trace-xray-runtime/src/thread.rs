@@ -228,8 +228,11 @@ impl State {
     #[inline(always)]
     fn record(&self, address: usize, run: impl FnOnce(&mut ThreadCalls)) -> bool {
         let inside = self.inside.load(Ordering::Relaxed);
-        if inside != 0 && is_nested(inside, address) {
-            return false;
+        if inside != 0 {
+            if is_nested(inside, address) {
+                return false;
+            }
+            self.leave_recording(address);
         }
         self.inside.store(address, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
@@ -238,6 +241,15 @@ impl State {
         compiler_fence(Ordering::SeqCst);
         self.inside.store(0, Ordering::Relaxed);
         true
+    }
+
+    /// Ends the recording of a call whose frame was below `address`, and was left by a jump.
+    #[cold]
+    #[inline(never)]
+    fn leave_recording(&self, address: usize) {
+        if let Some(writer) = self.writer.get().or_else(Writer::attached) {
+            writer.leave_above(address);
+        }
     }
 
     /// Returns the writer of this thread, whose state this is, and keeps it if that is allowed.
@@ -323,7 +335,9 @@ extern "C" fn thread_ends(state: *mut c_void) {
 /// Ends the open calls of a thread that ends.
 fn end_calls(state: &State) {
     // A recording that was left by a jump out of a signal handler is over.
-    state.inside.store(0, Ordering::Relaxed);
+    if state.inside.swap(0, Ordering::Relaxed) != 0 {
+        state.leave_recording(ALL_FRAMES);
+    }
     state.record(ALL_FRAMES, |calls| {
         calls.finish(|| state.writer.take().or_else(Writer::attached), own::session());
     });

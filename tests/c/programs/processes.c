@@ -1,7 +1,8 @@
-/* Forks, threads, signal handlers, and a thread that makes no system call. */
+/* Forks, threads, signal handlers, jumps out of them, and a thread that makes no system call. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -70,6 +71,49 @@ static int signals(void) {
     return handled == 1000 ? 0 : 1;
 }
 
+static sigjmp_buf again;
+static volatile sig_atomic_t jumped, is_over;
+
+static void jump(int signal) {
+    (void)signal;
+    if (is_over) return;
+    jumped = jumped + 1;
+    siglongjmp(again, 1);
+}
+
+static void *interrupt(void *target) {
+    while (!is_over) {
+        pthread_kill(*(const pthread_t *)target, SIGUSR2);
+        usleep(20);
+    }
+    return NULL;
+}
+
+static void *after(void *argument) {
+    for (int i = 0; i < 10000; i++) TRACE_INSTANT("jumps", "after", TRACE_SCOPE_THREAD);
+    return argument;
+}
+
+/* Prints how often a handler jumped, and how many rounds began. */
+static int jumps(void) {
+    static volatile int rounds;
+    pthread_t interrupter, other, self = pthread_self();
+    signal(SIGUSR2, jump);
+    (void)sigsetjmp(again, 1);
+    if (jumped == 0 && pthread_create(&interrupter, NULL, interrupt, &self) != 0) return 1;
+    while (jumped < 500) {
+        rounds = rounds + 1;
+        TRACE_INSTANT("jumps", "round", TRACE_SCOPE_THREAD, "number", rounds);
+    }
+    is_over = 1;
+    pthread_join(interrupter, NULL);
+    if (pthread_create(&other, NULL, after, NULL) != 0) return 1;
+    pthread_join(other, NULL);
+    after(NULL);
+    printf("%d %d\n", (int)jumped, rounds);
+    return 0;
+}
+
 /* From here on any system call except the exit of the thread kills the process. */
 static bool forbid_system_calls(void) {
     struct sock_filter steps[] = {
@@ -104,6 +148,7 @@ int main(int count, char **arguments) {
     int failed = strcmp(role, "fork") == 0      ? forks()
                  : strcmp(role, "threads") == 0 ? threads()
                  : strcmp(role, "strict") == 0  ? strict_thread()
+                 : strcmp(role, "jumps") == 0   ? jumps()
                                                 : signals();
     /* exit() saves all records. */
     return failed;

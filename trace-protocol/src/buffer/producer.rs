@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `reservation` | **the hot path**: reserve, commit | traced threads |
 //! | `slot` | what one thread needs for that | traced threads |
+//! | `interrupted` | trace points that a signal handler left by a jump | traced threads, in this case |
 //! | `scope` | scopes, and what their end does | traced threads |
 //! | `function` | scopes without arguments in two words | traced threads |
 //! | `recorder` | epochs, refill, switching, quiescence | traced threads once a chunk; the service thread |
@@ -18,6 +19,7 @@ mod control;
 mod durable;
 mod ends;
 mod function;
+mod interrupted;
 mod loss;
 mod loss_table;
 mod pool;

@@ -101,7 +101,8 @@ impl Harness {
         self.recorder.attach(thread).unwrap()
     }
 
-    /// Writes an instant whose timestamp is `value`.
+    /// Writes an instant whose timestamp is `value`. Its frame is below that of the caller.
+    #[inline(never)]
     pub fn instant(&self, slot: &Slot, value: u64) -> bool {
         let Some(open) = slot.open(self.recorder, 2) else { return false };
         open.words()[1].store(value, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trace_format::layout::EventType;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
-use trace_protocol::buffer::producer::LossReason;
+use trace_protocol::buffer::producer::{LossReason, Slot};
 
 use crate::harness::{clock, events, header, instants, records, Harness, PROCESS};
 
@@ -24,14 +24,24 @@ fn a_slot_that_changes_hands_names_each_thread() {
     }
 }
 
+/// Runs a signal handler, as the kernel does: it saves the registers below the interrupted frame.
+#[inline(never)]
+fn in_handler(run: impl FnOnce()) {
+    let saved = std::hint::black_box([0_u8; 2048]);
+    run();
+    std::hint::black_box(saved);
+}
+
 #[test]
 fn records_inside_a_record_are_dropped_and_reported() {
     let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
     let slot = harness.attach(1);
     let open = slot.open(harness.recorder, 2).unwrap();
-    for value in 0..3 {
-        assert!(!harness.instant(slot, value), "a signal handler's record");
-    }
+    in_handler(|| {
+        for value in 0..3 {
+            assert!(!harness.instant(slot, value), "a signal handler's record");
+        }
+    });
     open.words()[1].store(9, Ordering::Relaxed);
     open.commit(header(EventType::Instant, 2));
     let mut out = Vec::new();
@@ -201,6 +211,56 @@ fn a_thread_that_leaves_its_trace_point_is_not_waited_for() {
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), [1], "the record is not committed");
     assert!(harness.recorder.end().is_some());
+}
+
+/// Begins a record in a frame of its own, and leaves it without an end.
+#[inline(never)]
+fn jump_out_of_record(harness: &Harness, slot: &Slot) {
+    let _open = slot.open(harness.recorder, 2).unwrap();
+}
+
+/// A signal handler interrupts a record, and jumps to a function that has called that of the record.
+#[test]
+fn a_thread_that_jumps_out_of_a_record_goes_on_recording() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let mut harness = Harness::new(mode, 64 << 10);
+        let slot = harness.attach(1);
+        assert!(harness.instant(slot, 1));
+        for value in 2..=4 {
+            jump_out_of_record(&harness, slot);
+            assert!(!harness.recorder.quiesce(Duration::ZERO));
+            let open = slot.open(harness.recorder, 2).expect("the frame of the record is gone");
+            open.words()[1].store(value, Ordering::Relaxed);
+            open.commit(header(EventType::Instant, 2));
+            assert!(harness.recorder.quiesce(Duration::ZERO));
+        }
+        jump_out_of_record(&harness, slot);
+        harness.recorder.detach(slot);
+        assert!(harness.recorder.quiesce(Duration::ZERO), "the thread has ended");
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(instants(&out, 1), [1, 2, 3, 4], "{mode:?}: in order, and none is overwritten");
+        assert_eq!(harness.collector.dropped_by_reason(), [(LossReason::Nested, 4)], "{mode:?}");
+    }
+}
+
+/// The handler's own records do not show that the interrupted record is gone.
+#[test]
+fn records_of_a_handler_leave_the_interrupted_record_alone() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let open = slot.open(harness.recorder, 2).unwrap();
+    in_handler(|| {
+        assert!(slot.open(harness.recorder, 2).is_none());
+        slot.leave_above(harness.recorder, 0);
+        assert!(slot.open(harness.recorder, 2).is_none());
+    });
+    open.words()[1].store(9, Ordering::Relaxed);
+    open.commit(header(EventType::Instant, 2));
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(instants(&out, 1), [9]);
+    assert_eq!(harness.collector.dropped_by_reason(), [(LossReason::Nested, 2)]);
 }
 
 /// Threads write numbers and scopes as fast as they can while the test plays the service thread: in

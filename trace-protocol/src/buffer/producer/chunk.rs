@@ -14,6 +14,7 @@ use crate::sync::{fence, Ordering};
 
 use super::backoff::Backoff;
 use super::durable::DurableWriter;
+use super::interrupted::BUSY;
 use super::loss::{Loss, LossReason};
 use super::publish::{publish_record, Word};
 use super::recorder::{Full, Recorder, SLOW};
@@ -41,11 +42,25 @@ impl Slot {
 
     /// Forgets the chunk and the losses: their buffer is about to go away.
     pub(super) fn forget_buffer(&self) {
+        self.forget_chunk();
+        self.losses.forget();
+    }
+
+    /// Forgets the chunk: the next record has another one.
+    pub(super) fn forget_chunk(&self) {
         self.set_epoch(0);
         self.cursor.store(null_mut(), Ordering::Relaxed);
         self.limit.store(null_mut(), Ordering::Relaxed);
         self.chunk_thread.store(0, Ordering::Relaxed);
-        self.losses.forget();
+    }
+
+    /// Whether there is a record at the cursor, which the thread has committed and not passed over.
+    /// The slot is busy.
+    pub(super) fn has_committed(&self) -> bool {
+        // SAFETY: the pointer is null, or that to a word of the chunk, whose memory stays while the
+        // slot is busy.
+        let word = unsafe { self.cursor.load(Ordering::Relaxed).as_ref() };
+        word.is_some_and(|word| word.load(Ordering::Relaxed) != 0)
     }
 
     pub(super) fn chunk_epoch(&self) -> u64 {
@@ -100,7 +115,6 @@ impl Slot {
     /// says, or keeps it until there is room. Does nothing if the recording of `epoch` is over.
     pub(super) fn write_end(&self, recorder: &Recorder, epoch: u64, end: [u64; 3]) {
         let full: Full = |_, _, _, _| {};
-        let nested = self.sequence.load(Ordering::Relaxed) & 1 != 0;
         match self.open_or(recorder, end_words(&end), full) {
             // The slot is busy from here on, so the recording cannot change.
             Some(open) if !recorder.has_recorded(epoch) => open.abandon(),
@@ -110,7 +124,7 @@ impl Slot {
                 }
                 open.commit(end[0]);
             }
-            None if nested => {}
+            None if self.sequence.load(Ordering::Relaxed) & BUSY != 0 => {} // Counted.
             None => self.keep_end(recorder, epoch, end),
         }
     }
@@ -229,21 +243,12 @@ impl Slot {
     /// patience. Service thread only.
     pub(super) fn wait_until_quiescent(&self, backoff: &mut Backoff) -> bool {
         let seen = self.sequence.load(Ordering::Acquire);
-        while seen & 1 != 0 && self.sequence.load(Ordering::Acquire) == seen {
+        while seen & BUSY != 0 && self.sequence.load(Ordering::Acquire) == seen {
             if !backoff.wait() {
                 return false;
             }
         }
         true
-    }
-
-    /// Leaves the trace point that the calling thread was interrupted in, and to which it does not
-    /// return. The slot is the thread's.
-    ///
-    /// What it was writing is not committed; nothing of it is seen.
-    pub fn leave(&self) {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence + (sequence & 1), Ordering::Release);
     }
 
     /// Discards the name and the ends of an earlier recording.

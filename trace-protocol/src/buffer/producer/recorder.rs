@@ -172,6 +172,8 @@ impl Recorder {
 
     /// Takes the slot of a thread that ends. The thread must not use it any more.
     pub fn detach(&self, slot: &'static Slot) {
+        // A thread can end in a signal handler, or after a jump out of one.
+        slot.leave_above(self, usize::MAX);
         slot.lose_ends(self);
         slot.thread.store(0, Ordering::Relaxed);
         self.pool.give_back(slot);

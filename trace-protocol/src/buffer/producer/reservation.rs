@@ -3,6 +3,7 @@
 use crate::fence::light_fence;
 use crate::sync::Ordering;
 
+use super::interrupted::{here, BUSY, TURN};
 use super::publish::Word;
 use super::recorder::{Full, Recorder};
 use super::slot::Slot;
@@ -60,9 +61,9 @@ impl Slot {
         words: usize,
         full: Full,
     ) -> Option<Reservation<'a>> {
-        let Some(sequence) = self.enter() else {
-            recorder.lost_nested(self);
-            return None;
+        let here = here();
+        let Some(sequence) = self.enter(here) else {
+            return self.open_interrupted(recorder, words, full, here);
         };
         let mut at = self.cursor.load(Ordering::Relaxed);
         if !self.has_room(recorder, at, words) {
@@ -81,7 +82,7 @@ impl Slot {
     /// with so much room. `None` otherwise: nothing is counted, and [`Slot::open`] may succeed.
     #[inline(always)]
     pub fn open_direct<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Reservation<'a>> {
-        let sequence = self.enter()?;
+        let sequence = self.enter(here())?;
         let at = self.cursor.load(Ordering::Relaxed);
         if !self.has_room(recorder, at, words) {
             self.close(sequence);
@@ -91,16 +92,17 @@ impl Slot {
         Some(unsafe { Reservation::at(self, at, words, sequence) })
     }
 
-    /// Makes the slot busy. Returns its sequence number, or `None` if it is busy already.
+    /// Makes the slot busy for the frame with the address `here`. Returns its sequence number, or
+    /// `None` if it is busy already.
     ///
     /// What the caller decides by the recorder's epoch, it decides behind this.
     #[inline(always)]
-    pub(super) fn enter(&self) -> Option<u64> {
+    pub(super) fn enter(&self, here: usize) -> Option<u64> {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        if sequence & 1 != 0 {
+        if sequence & BUSY != 0 {
             return None;
         }
-        self.sequence.store(sequence + 1, Ordering::Relaxed);
+        self.sequence.store(sequence | here as u64 | BUSY, Ordering::Relaxed);
         // Either the service thread sees the store above, or a load behind this sees its new epoch:
         // see `Recorder::quiesce`.
         light_fence();
@@ -144,16 +146,19 @@ impl Slot {
     #[inline(always)]
     pub(super) fn while_busy<T>(&self, run: impl FnOnce() -> T) -> T {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence | 1, Ordering::Relaxed);
+        if sequence & BUSY != 0 {
+            return run();
+        }
+        self.sequence.store(sequence | here() as u64 | BUSY, Ordering::Relaxed);
         let result = run();
-        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+        self.close(sequence);
         result
     }
 
     /// Makes the slot idle. Its sequence number was `sequence` before it was busy.
     #[inline(always)]
     pub(super) fn close(&self, sequence: u64) {
-        self.sequence.store(sequence + 2, Ordering::Release);
+        self.sequence.store(sequence.wrapping_add(TURN), Ordering::Release);
     }
 }
 

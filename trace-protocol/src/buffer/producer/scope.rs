@@ -10,6 +10,7 @@ use crate::buffer::header::BufferingMode;
 use crate::fence::light_fence;
 use crate::sync::{fence, Ordering};
 
+use super::interrupted::here;
 use super::publish::Word;
 use super::recorder::{Recorder, SLOW};
 use super::reservation::Reservation;
@@ -136,7 +137,7 @@ impl OpenScope {
         clock: impl FnOnce() -> Option<u64>,
         call_clock: impl FnOnce() -> u64,
     ) -> bool {
-        let Some(sequence) = slot.enter() else { return false };
+        let Some(sequence) = slot.enter(here()) else { return false };
         let epoch = recorder.epoch.load(Ordering::Relaxed);
         let is_ended = if epoch == self.epoch {
             clock().map(|now| self.turn(now, None)).is_some()

@@ -26,7 +26,8 @@ pub(super) const FUNCTION: u64 = 1 << 60;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
-    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can
+    /// While the owner writes, it has [`BUSY`](super::interrupted::BUSY) and the address of a frame.
+    /// Each trace point adds [`TURN`](super::interrupted::TURN), so that the service thread can
     /// distinguish one from the next.
     pub(super) sequence: AtomicU64,
     /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to

@@ -1,0 +1,104 @@
+//! Trace points that a signal handler has interrupted, and left for good by a jump (`siglongjmp`).
+//!
+//! Their slot is busy, and nobody would make it idle again: the thread would record nothing any
+//! more, and no rolling buffer could be handed over. So the sequence number of a busy slot has the
+//! address of a frame, that of its trace point. Only a signal handler runs inside of a trace point,
+//! and its frames are below what the kernel saves on the stack. So a later trace point whose frame
+//! is not that far below the address, or is above it, shows that the frame is gone.
+//!
+//! This does not hold on the thread's alternate signal stack, which can be anywhere, and for a
+//! program that changes to another stack in a handler and comes back. It also says nothing of trace
+//! points far below: until one is not, or the thread ends, their records are counted as lost.
+
+use crate::sync::Ordering;
+
+use super::recorder::{Full, Recorder};
+use super::reservation::Reservation;
+use super::slot::Slot;
+
+/// In a sequence number: the slot is busy.
+pub(super) const BUSY: u64 = 1;
+
+/// What each trace point adds to the sequence number, whose other bits are 0 while the slot is idle.
+pub(super) const TURN: u64 = 1 << 48;
+
+/// In the sequence number of a busy slot: the address in a frame. Higher bits are none of addresses,
+/// or are tags of them.
+const FRAME: u64 = TURN - 1 - BUSY;
+
+/// Bytes that the kernel saves on the stack before it calls a handler, at least: on x86-64 the red
+/// zone (128), `siginfo_t` (128), `ucontext_t` (304) and the state of the FPU (512 or more).
+const SAVED: u64 = 1024;
+
+/// An address in the frame of the function that this is inlined into.
+#[inline(always)]
+pub(super) fn here() -> usize {
+    let here = 0_u8;
+    (&raw const here).addr()
+}
+
+impl Slot {
+    /// [`Slot::open_or`] for a slot that is busy: counts the record as lost, unless what made the
+    /// slot busy is gone. `here` is in the frame of the trace point.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn open_interrupted<'a>(
+        &'a self,
+        recorder: &Recorder,
+        words: usize,
+        full: Full,
+        here: usize,
+    ) -> Option<Reservation<'a>> {
+        if self.is_above(here) && !is_on_signal_stack() {
+            self.leave_above(recorder, here);
+            return self.open_or(recorder, words, full);
+        }
+        recorder.lost_nested(self);
+        None
+    }
+
+    /// Leaves the trace point that the calling thread was interrupted in, if the address `here` on
+    /// the thread's own stack, in the frame of a function that is being called now, shows that its
+    /// frame is gone. A record that it has not committed is counted as lost.
+    ///
+    /// The slot is the thread's.
+    #[cold]
+    pub fn leave_above(&self, recorder: &Recorder, here: usize) {
+        if !self.is_above(here) {
+            return;
+        }
+        let epoch = self.chunk_epoch();
+        if recorder.has_recorded(epoch) && !self.has_committed() {
+            recorder.lost_nested(self);
+        }
+        // The record is half there, or complete and not passed over: nothing follows it.
+        self.forget_chunk();
+        self.leave();
+    }
+
+    /// Whether the slot is busy, and what runs at `here` cannot be inside of its trace point.
+    fn is_above(&self, here: usize) -> bool {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        sequence & BUSY != 0 && sequence & FRAME < (here as u64 & FRAME) + SAVED
+    }
+
+    /// Leaves the trace point that the calling thread was interrupted in, and to which it does not
+    /// return. The slot is the thread's.
+    ///
+    /// What it was writing is not committed; nothing of it is seen.
+    pub fn leave(&self) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        if sequence & BUSY != 0 {
+            self.close(sequence & !(FRAME | BUSY));
+        }
+    }
+}
+
+/// Whether the calling thread is on its alternate signal stack. Also true where the kernel does not
+/// say.
+fn is_on_signal_stack() -> bool {
+    let mut stack = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: the first pointer may be null, and the second is to a live structure.
+    let failed = unsafe { libc::sigaltstack(core::ptr::null(), &mut stack) } != 0;
+    failed || stack.ss_flags & libc::SS_ONSTACK != 0
+}
