@@ -11,6 +11,7 @@ mod branch;
 mod calls;
 mod code;
 mod code_changes;
+mod copied_flags;
 mod decode;
 mod encoder;
 mod free_running;

@@ -20,11 +20,18 @@ const CHANGE_MASK: [libc::c_long; 8] = [
     libc::SYS_io_uring_enter,
 ];
 
+/// The system calls that create a thread or a process, which has the registers of its creator from
+/// the begin of the call: see [`copied_flags`](super::copied_flags).
+const COPY_REGISTERS: [libc::c_long; 4] =
+    [libc::SYS_clone, libc::SYS_clone3, libc::SYS_fork, libc::SYS_vfork];
+
 /// The system call that a thread makes next.
 #[derive(Debug, Clone, Copy)]
 struct NextCall {
     /// Whether it may change the mask.
     changes_mask: bool,
+    /// Whether it copies the registers.
+    copies_registers: bool,
     /// Whether the thread is at its begin.
     is_entered: bool,
 }
@@ -83,7 +90,8 @@ impl Tracer {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(false) };
         let (was_stale, mask) = (thread.mask.is_stale, &mut thread.mask);
         mask.update(tid)?;
-        let stops = call.is_some_and(|call| mask.is_blocked || call.changes_mask);
+        let stops =
+            call.is_some_and(|call| mask.is_blocked || call.changes_mask || call.copies_registers);
         mask.call = match call {
             Some(call) if stops && call.is_entered => MaskCall::Entered,
             // A handler begins with a stop only if it is stepped.
@@ -114,7 +122,9 @@ impl Tracer {
             space.code_of(thread.ip).filter(|code| *code == SYSTEM_CALL)?;
         }
         let number = if is_begun { registers.all.orig_rax } else { registers.all.rax };
-        let changes_mask = CHANGE_MASK.contains(&libc::c_long::from(number as i32));
-        Some(NextCall { changes_mask, is_entered })
+        let number = libc::c_long::from(number as i32);
+        let changes_mask = CHANGE_MASK.contains(&number);
+        let copies_registers = COPY_REGISTERS.contains(&number);
+        Some(NextCall { changes_mask, copies_registers, is_entered })
     }
 }

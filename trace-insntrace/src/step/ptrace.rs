@@ -66,8 +66,13 @@ impl Registers {
     /// Returns whether the kernel attributes a trap flag to the program. It would stay set when
     /// tracing ends.
     pub(super) fn has_trap_flag(&self) -> bool {
-        self.all.eflags & TRAP_FLAG != 0
+        has_trap_flag(self.all.eflags)
     }
+}
+
+/// Returns whether flags have the trap flag.
+pub(super) fn has_trap_flag(flags: u64) -> bool {
+    flags & TRAP_FLAG != 0
 }
 
 /// The signal that reports a system call, by PTRACE_O_TRACESYSGOOD.
@@ -293,6 +298,13 @@ fn clear_trap_flag(tid: Tid, registers: Registers) -> io::Result<()> {
     }
     let offset = mem::offset_of!(libc::user, regs.eflags);
     set(tid, offset, registers.all.eflags & !TRAP_FLAG)
+}
+
+/// Clears the trap flag in R11, which has this value. Returns the new one.
+pub(super) fn clear_copied_trap_flag(tid: Tid, flags: u64) -> io::Result<u64> {
+    let cleared = flags & !TRAP_FLAG;
+    set(tid, mem::offset_of!(libc::user, regs.r11), cleared)?;
+    Ok(cleared)
 }
 
 /// Continues a stopped thread at `ip`, with the stack pointer `sp`.

@@ -160,6 +160,9 @@ impl Tracer {
         if let Stop::NewTask(new) = stop {
             self.expect(new);
         }
+        // These fail only if the thread has ended.
+        let registers = ptrace::registers(tid);
+        let _ = registers.and_then(|mut found| self.clear_copied_flag(tid, &mut found));
         ptrace::detach(tid, signal)
     }
 
@@ -171,7 +174,8 @@ impl Tracer {
 
     /// Applies a stop to the state of its thread.
     fn apply(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
-        let registers = ptrace::registers(tid)?;
+        let mut registers = ptrace::registers(tid)?;
+        self.clear_copied_flag(tid, &mut registers)?;
         let stop = self.own_trap(tid, stop, &registers);
         let Some(stop) = self.without_mask_calls(tid, stop)? else { return Ok(()) };
         self.end_call(tid, stop);

@@ -6,12 +6,30 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void load_flags(void)
 {
 	__asm__ volatile("sub $128, %%rsp\n\tpushfq\n\tpopfq\n\tadd $128, %%rsp" ::: "cc", "memory");
+}
+
+/* Returns the flags that a system call has copied to R11. */
+static unsigned long copied_flags(void)
+{
+	register unsigned long r11 __asm__("r11");
+	long number = SYS_getpid;
+
+	__asm__ volatile("syscall" : "+a"(number), "=r"(r11)::"rcx", "memory");
+	return r11;
+}
+
+/* Instructions follow, which a trap flag would stop. */
+static void load(unsigned long flags)
+{
+	__asm__ volatile("sub $128, %%rsp\n\tpush %0\n\tpopfq\n\tnop\n\tadd $128, %%rsp"
+			 :: "r"(flags) : "cc", "memory");
 }
 
 static int has_input(void)
@@ -54,6 +72,12 @@ int main(int argc, char **argv)
 	} else if (strcmp(mode, "signal") == 0) {
 		load_flags();
 		raise(SIGUSR1);
+	} else if (strcmp(mode, "copied") == 0) {
+		unsigned long flags = copied_flags();
+
+		while (!has_input())
+			;
+		load(flags);
 	} else {
 		while (!has_input())
 			load_flags();
