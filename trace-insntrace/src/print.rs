@@ -64,7 +64,7 @@ impl fmt::Display for PrintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recording(error) => error.fmt(f),
-            Self::Packets(error) => write!(f, "cannot read packets: {error}"),
+            Self::Packets(_) => write!(f, "cannot read packets"),
             Self::Output(error) => error.fmt(f),
             Self::Archive(error) => error.fmt(f),
             Self::NoTime { tid } => write!(f, "the trace of thread {tid} has no time stamps"),
@@ -75,9 +75,10 @@ impl fmt::Display for PrintError {
 impl core::error::Error for PrintError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Output(error) | Self::Packets(error) => Some(error),
-            Self::Archive(error) => Some(error),
-            Self::Recording(error) => Some(error),
+            Self::Recording(error) => error.source(),
+            Self::Packets(error) => Some(error),
+            Self::Output(error) => error.source(),
+            Self::Archive(error) => error.source(),
             Self::NoTime { .. } => None,
         }
     }

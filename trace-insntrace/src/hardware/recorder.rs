@@ -58,15 +58,22 @@ pub enum RecordError {
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) => write!(f, "the kernel refuses the event: {error}"),
-            Self::Program(error) => write!(f, "cannot start the program: {error}"),
-            Self::Packets(error) => write!(f, "cannot store packets: {error}"),
+            Self::Refused(_) => write!(f, "the kernel refuses the event"),
+            Self::Program(_) => write!(f, "cannot start the program"),
+            Self::Packets(_) => write!(f, "cannot store packets"),
             Self::Recording(error) => error.fmt(f),
         }
     }
 }
 
-impl core::error::Error for RecordError {}
+impl core::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Refused(error) | Self::Program(error) | Self::Packets(error) => Some(error),
+            Self::Recording(error) => error.source(),
+        }
+    }
+}
 
 /// Records what the processor traces into areas.
 #[derive(Debug)]

@@ -72,13 +72,22 @@ impl fmt::Display for ImportError {
             Self::TooManyMappings { limit } => {
                 write!(f, "the file has more than {limit} mappings of processes")
             }
-            Self::Packets(error) => write!(f, "cannot store packets: {error}"),
+            Self::Packets(_) => write!(f, "cannot store packets"),
             Self::Recording(error) => error.fmt(f),
         }
     }
 }
 
-impl core::error::Error for ImportError {}
+impl core::error::Error for ImportError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::File(error) => error.source(),
+            Self::Packets(error) => Some(error),
+            Self::Recording(error) => error.source(),
+            Self::NoPackets | Self::NoTime | Self::TooManyMappings { .. } => None,
+        }
+    }
+}
 
 /// What a file has beside the recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

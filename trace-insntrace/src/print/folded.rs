@@ -39,6 +39,7 @@ pub(super) fn write(
         let name = format!("{} {}", trace.name.replace([';', '\n'], " "), trace.tid);
         stacks.print(0, &name, &mut out)?;
     }
+    out.flush().map_err(PrintError::Output)?;
     Ok(summary)
 }
 

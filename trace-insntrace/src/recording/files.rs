@@ -63,7 +63,8 @@ pub struct Writer {
 /// The process of a trace that is that of a CPU.
 const NO_PROCESS: u32 = 0;
 
-/// Why a recording could not be written or read.
+/// Why a recording could not be written or read. The message is the file, and the source is the
+/// reason.
 #[derive(Debug)]
 pub enum Error {
     /// A file could not be opened, read or written.
@@ -77,14 +78,21 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Write(error) => write!(f, "{SIDE}: {error}"),
-            Self::Read(error) => write!(f, "{SIDE}: {error}"),
+            Self::File(path, _) => write!(f, "{}", path.display()),
+            Self::Write(_) | Self::Read(_) => f.write_str(SIDE),
         }
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(match self {
+            Self::File(_, error) => error,
+            Self::Write(error) => error,
+            Self::Read(error) => error,
+        })
+    }
+}
 
 fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| Error::File(path.to_owned(), error)
@@ -349,6 +357,8 @@ fn timing(untrusted: &str) -> Timing {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
     /// Reading others might not end.
@@ -362,7 +372,7 @@ mod tests {
         let trace = TraceId(0);
         writer.note(&Note::Thread { trace, pid: 1, tid: 1, name: String::new() }).unwrap();
         writer.flush().unwrap();
-        let reason = |error: Error| error.to_string().rsplit_once(": ").unwrap().1.to_owned();
+        let reason = |error: Error| error.source().unwrap().to_string();
         for name in [CPUID, "insn.thr0.pt", SIDE] {
             fs::remove_file(path(name)).unwrap();
             let made = std::process::Command::new("mkfifo").arg(path(name)).status().unwrap();

@@ -224,8 +224,8 @@ fn refused(args: &InsnRecordArgs, error: RecordError) -> (u8, anyhow::Error) {
         _ => "",
     };
     let hint = if hint.is_empty() { String::new() } else { format!("{HINT}{hint}") };
-    let error = RecordError::Refused(refusal);
-    (exit::RECORD_FAILED, anyhow!("cannot trace by hardware: {error}{hint}"))
+    let error = anyhow!(RecordError::Refused(refusal));
+    (exit::RECORD_FAILED, error.context(format!("cannot trace by hardware{hint}")))
 }
 
 /// Returns the arguments of the event.
