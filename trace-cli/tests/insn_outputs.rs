@@ -1,7 +1,10 @@
 //! `trace insn`: outputs that fail.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
@@ -25,6 +28,12 @@ fn run(command: &mut Command, code: i32) -> (String, String) {
 fn record(directory: &str) {
     let program = ["--engine", "block", "--budget", "3000", "--", "/bin/echo"];
     run(trace(&["record", "-o", directory]).args(program), 0);
+}
+
+/// Returns the files of a directory, with their content.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 #[test]
@@ -65,4 +74,43 @@ fn a_recording_that_fails_has_its_reason() {
         directory.display()
     );
     assert_eq!(errors, expected);
+}
+
+/// Code that no file has, such as that of the vDSO, is in files of its own.
+#[test]
+fn a_failed_export_does_not_change_an_earlier_one() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, second, export) = (path("first"), path("second"), path("perf.data"));
+    record(&first);
+    record(&second);
+    let print = |from: &str, code| {
+        let arguments = ["print", from, "--format", "perf", "-o", &export];
+        run(&mut trace(&arguments), code);
+        (fs::read(&export).ok(), files(&folder.path().join("perf.data.code")))
+    };
+    let earlier = print(&first, 0);
+    assert!(!earlier.1.is_empty());
+
+    let packets = folder.path().join("second/insn.thr0.pt");
+    let removed = folder.path().join("removed");
+    fs::rename(&packets, &removed).unwrap();
+    assert!(print(&second, 1) == earlier, "files are different");
+    fs::rename(&removed, &packets).unwrap();
+    let limited = "ulimit -f 1; exec \"$@\"";
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", limited, "sh", env!("CARGO_BIN_EXE_trace"), "insn", "print", &second]);
+    run(shell.args(["--format", "perf", "-o", &export]), 1);
+    let found = (fs::read(&export).ok(), files(&folder.path().join("perf.data.code")));
+    assert!(found == earlier, "files are different");
+    symlink("/dev/full", folder.path().join("full")).unwrap();
+    run(&mut trace(&["print", &second, "--format", "perf", "-o", &path("full")]), 1);
+    assert!(!folder.path().join("full.code").exists());
+
+    let (replaced, code) = print(&second, 0);
+    assert!(replaced != earlier.0);
+    fs::remove_dir_all(folder.path().join("perf.data.code")).unwrap();
+    assert!(print(&second, 0).1 == code, "there are files of the earlier export");
+    let (_, printed) = run(&mut trace(&["print", &export]), 0);
+    assert!(!printed.contains("no code of"), "{printed}");
 }

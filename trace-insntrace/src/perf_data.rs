@@ -5,11 +5,13 @@
 //! in the kernel's `perf.data-file-format.txt`, `perf_event.h` and perf's `intel-pt.h`.
 
 mod code;
+mod code_directory;
 mod layout;
 #[cfg(target_os = "linux")]
 mod read;
 mod write;
 
+pub use code_directory::CodeDirectory;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use read::{divide, notes_of_buffer, Timeline};
 #[cfg(target_os = "linux")]

@@ -1,12 +1,12 @@
 //! Files with code that no file on disk has: the vDSO, generated code, and files that have changed.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use trace_symbols::open;
 
+use super::code_directory::CodeDirectory;
 use crate::flow::Image;
 use crate::recording::Mapping;
 use crate::symbols::VDSO;
@@ -29,19 +29,24 @@ pub(super) struct Located {
     pub(super) path: PathBuf,
 }
 
-/// The files of code in one directory, which is created with the first of them.
+/// The files of code in one directory.
 #[derive(Debug)]
-pub(super) struct CodeFiles<'a> {
-    directory: &'a Path,
+pub(super) struct CodeFiles {
+    directory: CodeDirectory,
     /// The files that were written, by their content.
     written: HashMap<Vec<u8>, PathBuf>,
     /// The files of mappings, `None` if one cannot be read.
     read: HashMap<String, Option<Vec<u8>>>,
 }
 
-impl<'a> CodeFiles<'a> {
-    pub(super) fn new(directory: &'a Path) -> Self {
+impl CodeFiles {
+    pub(super) fn new(directory: &Path) -> Self {
+        let directory = CodeDirectory::new(directory);
         Self { directory, written: HashMap::new(), read: HashMap::new() }
+    }
+
+    pub(super) fn into_directory(self) -> CodeDirectory {
+        self.directory
     }
 
     /// Returns where the code of `image` is. A later mapping replaces an earlier one.
@@ -98,10 +103,7 @@ impl<'a> CodeFiles<'a> {
         let path = match self.written.get(&content) {
             Some(path) => path.clone(),
             None => {
-                fs::create_dir_all(self.directory)?;
-                let path = self.directory.join(format!("{}-{address:x}.so", self.written.len()));
-                fs::write(&path, &content)?;
-                let path = path.canonicalize()?;
+                let path = self.directory.file_with(&content)?;
                 self.written.insert(content, path.clone());
                 path
             }
@@ -171,6 +173,8 @@ fn elf(address: u64, code: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use object::{Object, ObjectSegment};
 

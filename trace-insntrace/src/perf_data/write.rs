@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use super::code::{CodeFiles, Located};
+use super::code_directory::CodeDirectory;
 use super::layout::{
     info, Fields, TimeConversion, ATTRIBUTE_BYTES, AUXTRACE, AUXTRACE_INFO, COMM, HEADER_BYTES,
     INTEL_PT, ITRACE_START, MAGIC, MISC_USER, MMAP2,
@@ -50,6 +51,9 @@ struct Part {
 /// Writes the traces `chosen` of a recording as a file of perf. Code that no file has is written to
 /// files in `code`, which is created if it is required.
 ///
+/// Call [`CodeDirectory::complete`] when the file of perf is complete and has its name. Otherwise
+/// the files of its code are removed.
+///
 /// # Errors
 ///
 /// Fails if the recording cannot be read, if a trace has no time stamps, or if the output fails.
@@ -58,7 +62,7 @@ pub fn write(
     chosen: &[Trace],
     mut out: impl Write,
     code: &Path,
-) -> Result<Summary, PrintError> {
+) -> Result<(Summary, CodeDirectory), PrintError> {
     let conversion = TimeConversion::of_rate(recording.ticks_per_second());
     let mut files = CodeFiles::new(code);
     let (mut timed, mut packets) = (Vec::new(), Vec::new());
@@ -72,7 +76,8 @@ pub fn write(
     let data = Data { info: info(conversion), packets, timed };
     out.write_all(&header(data.size())).map_err(PrintError::Output)?;
     data.write(recording, &mut out)?;
-    Ok(Summary { traces: chosen.len() as u64, ..Summary::default() })
+    let summary = Summary { traces: chosen.len() as u64, ..Summary::default() };
+    Ok((summary, files.into_directory()))
 }
 
 /// Finds the parts of a trace, and its size.
@@ -116,7 +121,7 @@ fn add_records(
     trace: &Trace,
     parts: &[Part],
     conversion: TimeConversion,
-    files: &mut CodeFiles<'_>,
+    files: &mut CodeFiles,
     timed: &mut Vec<Timed>,
 ) -> Result<(), PrintError> {
     let (mut code, mut last) = (Code::default(), Vec::new());

@@ -60,7 +60,8 @@ impl Recorded {
         let path = self.folder.path().join("perf.data");
         let (recording, file) = (self.recording(), File::create(&path).unwrap());
         let code = self.folder.path().join("code");
-        perf_data::write(&recording, &recording.traces(), file, &code).unwrap();
+        let (_, code) = perf_data::write(&recording, &recording.traces(), file, &code).unwrap();
+        code.complete().unwrap();
         path
     }
 }

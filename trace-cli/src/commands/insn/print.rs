@@ -1,12 +1,12 @@
 //! `trace insn print`
 
 use std::io::{BufReader, BufWriter, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use trace_convert::chrome;
 use trace_format::Reader;
-use trace_insntrace::perf_data;
+use trace_insntrace::perf_data::{self, CodeDirectory};
 use trace_insntrace::print::{self, Format, Summary};
 use trace_insntrace::recording::{Recording, Trace};
 use trace_insntrace::symbols::Symbols;
@@ -14,7 +14,7 @@ use trace_insntrace::symbols::Symbols;
 use super::imported::import;
 use crate::cli::{InsnFormat, InsnPrintArgs};
 use crate::input::temporary_file_error;
-use crate::message::{counted, HINT};
+use crate::message::{counted, describe, HINT};
 use crate::output::Output;
 use crate::{exit, say};
 
@@ -35,9 +35,12 @@ pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
         symbols = symbols.without_inlined();
     }
     let mut output = Output::create(&args.output)?;
+    let mut code = None;
     let summary = match format_of(args.format) {
         None if args.format == InsnFormat::Perf => {
-            write_perf(args, &recording, &traces, &mut output)?
+            let (summary, files) = write_perf(args, &recording, &traces, &mut output)?;
+            code = Some(files);
+            summary
         }
         Some(format) => {
             let out = BufWriter::new(&mut output);
@@ -47,6 +50,9 @@ pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
         None => write_chrome(&recording, &traces, &mut symbols, &mut output)?,
     };
     output.finish_as(&args.output)?;
+    if let Some(code) = code {
+        complete(args, code);
+    }
     Ok(report(args, &summary, &symbols))
 }
 
@@ -60,20 +66,34 @@ fn select(args: &InsnPrintArgs, traces: Vec<Trace>) -> Result<Vec<Trace>> {
     Ok(selected)
 }
 
-/// Writes a file of perf. Files with generated code are beside it.
+/// Returns the directory of the code of a file of perf, which is beside it.
+fn code_directory(args: &InsnPrintArgs) -> PathBuf {
+    let mut name = args.output.clone().into_os_string();
+    name.push(".code");
+    name.into()
+}
+
+/// Writes a file of perf, and files with code that no other file has.
 fn write_perf(
     args: &InsnPrintArgs,
     recording: &Recording,
     traces: &[Trace],
     output: &mut Output,
-) -> Result<Summary> {
-    let mut code = args.output.clone().into_os_string();
-    code.push(".code");
+) -> Result<(Summary, CodeDirectory)> {
     let mut out = BufWriter::new(output);
-    let summary = perf_data::write(recording, traces, &mut out, Path::new(&code))
+    let written = perf_data::write(recording, traces, &mut out, &code_directory(args))
         .with_context(|| format!("cannot export the recording {}", args.directory.display()))?;
-    out.flush()?;
-    Ok(summary)
+    out.flush().with_context(|| format!("cannot write {}", args.output.display()))?;
+    Ok(written)
+}
+
+/// Removes the code of an earlier file of this name.
+fn complete(args: &InsnPrintArgs, code: CodeDirectory) {
+    if let Err(error) = code.complete() {
+        let directory = code_directory(args);
+        let error = describe(&error);
+        say(&format!("{} has files of an earlier export: {error}", directory.display()));
+    }
 }
 
 /// Returns the format of the printer, or `None` for Chrome JSON and files of perf.
