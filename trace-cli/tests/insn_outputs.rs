@@ -1,4 +1,4 @@
-//! `trace insn`: outputs that fail.
+//! `trace insn`: outputs that fail, and what programs inherit.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::collections::BTreeMap;
@@ -113,4 +113,19 @@ fn a_failed_export_does_not_change_an_earlier_one() {
     assert!(print(&second, 0).1 == code, "there are files of the earlier export");
     let (_, printed) = run(&mut trace(&["print", &export]), 0);
     assert!(!printed.contains("no code of"), "{printed}");
+}
+
+#[test]
+fn a_program_ignores_the_signals_that_the_caller_ignores() {
+    let folder = TempDir::new().unwrap();
+    let show = "grep SigIgn: /proc/self/status";
+    let script = format!("{show}; exec \"$@\" {show}");
+    for engine in ["step", "block"] {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_trace"), "insn", "record"]);
+        shell.args(["--engine", engine, "--budget", "1000", "-o"]).arg(folder.path().join(engine));
+        let (output, _) = run(shell.arg("--"), 0);
+        let lines: Vec<_> = output.lines().collect();
+        assert!(lines.len() == 2 && lines[0] == lines[1], "{engine}: {output}");
+    }
 }

@@ -15,6 +15,7 @@ mod copied_flags;
 mod decode;
 mod encoder;
 mod free_running;
+mod internal_signals;
 mod maps;
 mod mask_calls;
 mod memory;
@@ -32,6 +33,7 @@ mod traced_calls;
 mod tracer;
 mod trap_mask;
 
+pub use internal_signals::InternalSignals;
 pub use options::{Engine, Options};
 #[cfg(test)]
 pub(crate) use ptrace::tests::refuse;

@@ -46,6 +46,10 @@ pub(crate) struct InsnEngineArgs {
     #[arg(long, value_name = "PID")]
     pub(crate) parent: u32,
 
+    /// The C library's own signals that the program ignores, as a set of bits
+    #[arg(long, value_name = "SET", default_value_t = 0)]
+    pub(crate) ignored: u64,
+
     #[command(flatten)]
     pub(crate) record: InsnRecordArgs,
 }

@@ -143,6 +143,34 @@ pub(super) fn hold(command: &mut Command, socket: OwnedFd) {
     unsafe { command.pre_exec(wait) };
 }
 
+/// The action of a signal, `struct kernel_sigaction` of Linux.
+#[repr(C)]
+struct Action {
+    handler: libc::sighandler_t,
+    flags: libc::c_ulong,
+    restorer: usize,
+    mask: u64,
+}
+
+/// Makes the process of `command` ignore a signal, or have its default action, before it executes
+/// the program.
+pub(super) fn set_ignored(command: &mut Command, signal: i32, is_ignored: bool) {
+    let handler = if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    let set = move || {
+        let action = Action { handler, flags: 0, restorer: 0, mask: 0 };
+        let (new, old) = (&raw const action, ptr::null_mut::<Action>());
+        let size = size_of_val(&action.mask);
+        // SAFETY: the call reads one action, whose mask has `size` bytes. No handler is set that
+        // the process would execute.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, size) };
+        // If the call is refused, the program starts all the same.
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes only a system call, which is
+    // async-signal-safe, and does not allocate.
+    unsafe { command.pre_exec(set) };
+}
+
 /// Creates a process that stops at bytes in the pipe `read`, and ends when `write`, the other
 /// end, is closed. Both are events of [`wait_any`]. [`wake`] continues it.
 pub(super) fn tripwire(read: &OwnedFd, write: &OwnedFd) -> io::Result<Tid> {

@@ -53,6 +53,11 @@ pub(super) fn handles(tid: Tid, signal: i32) -> bool {
     mask(tid, "SigCgt:").unwrap_or(0) & bit.unwrap_or(0) != 0
 }
 
+/// Returns the signals that a process ignores.
+pub(super) fn ignored_signals(tid: Tid) -> io::Result<u64> {
+    mask(tid, "SigIgn:")
+}
+
 /// Returns a set of signals.
 fn mask(tid: Tid, name: &str) -> io::Result<u64> {
     let mask = field(tid, name)?.and_then(|mask| u64::from_str_radix(&mask, 16).ok());

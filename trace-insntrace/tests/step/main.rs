@@ -12,6 +12,7 @@ mod lists;
 mod printed;
 #[path = "../common/required.rs"]
 mod required;
+mod started;
 #[path = "../common/stepped.rs"]
 mod stepped;
 mod traps;

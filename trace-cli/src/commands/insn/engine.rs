@@ -14,7 +14,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
 use trace_insntrace::recording::ThreadEnd;
-use trace_insntrace::step::{Engine, Executed, Options, Traced, TracedCalls, TracedRange, Tracer};
+use trace_insntrace::step::{
+    Engine, Executed, InternalSignals, Options, Traced, TracedCalls, TracedRange, Tracer,
+};
 use trace_protocol::clock;
 
 use super::engine_process::start_error;
@@ -32,10 +34,12 @@ use crate::{exit, say};
 const WRITE_INTERVAL: u64 = 4096;
 
 pub(super) fn run(args: &InsnEngineArgs) -> Result<u8> {
-    Ok(trace(&args.record, args.parent).unwrap_or_else(|error| failed(&error)))
+    let signals = InternalSignals::from_bits(args.ignored);
+    Ok(trace(&args.record, args.parent, signals).unwrap_or_else(|error| failed(&error)))
 }
 
-fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
+/// `of_caller` are the signals that the program ignores, as the caller of the command does.
+fn trace(args: &InsnRecordArgs, parent: u32, of_caller: InternalSignals) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
     let engine = match args.engine {
@@ -43,7 +47,7 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
         InsnEngine::Block => Engine::Block,
         InsnEngine::Hardware => {
             end_with(parent)?;
-            return hardware::run(args);
+            return hardware::run_with(args, of_caller);
         }
     };
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
@@ -64,7 +68,7 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
             return Err(error);
         }
     };
-    let mut tracer = match start(args, engine) {
+    let mut tracer = match start(args, engine, of_caller) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
             session.discard();
@@ -128,7 +132,11 @@ fn traced(args: &InsnRecordArgs) -> Option<Traced> {
 }
 
 /// Begins tracing. Returns an exit code and a message if that fails.
-fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::Error)> {
+fn start(
+    args: &InsnRecordArgs,
+    engine: Engine,
+    signals: InternalSignals,
+) -> Result<Tracer, (u8, anyhow::Error)> {
     let range = args.range.clone().map(|range| match range {
         InsnRange::Addresses(start, end) => TracedRange::Addresses(start, end),
         InsnRange::Symbol(name) => TracedRange::Symbol(name.as_str().into()),
@@ -157,8 +165,9 @@ fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::E
     let Some((program, arguments)) = args.program.split_first() else {
         return Err((exit::USAGE, anyhow!("there is no program to run")));
     };
-    Tracer::start(Command::new(program).args(arguments), options)
-        .map_err(|error| start_error(program, error))
+    let mut command = Command::new(program);
+    signals.pass_to(command.args(arguments));
+    Tracer::start(&mut command, options).map_err(|error| start_error(program, error))
 }
 
 /// Records until tracing ends. Returns the exit code.

@@ -14,6 +14,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
+use trace_insntrace::step::InternalSignals;
 
 use crate::exit;
 
@@ -65,7 +66,8 @@ pub(super) fn start_error(program: &OsStr, error: io::Error) -> (u8, anyhow::Err
 /// executes another program before it starts.
 pub(super) fn engine_arguments() -> impl Iterator<Item = OsString> {
     let parent = std::process::id().to_string();
-    let own = ["insn", "engine", "--parent", &parent].map(OsString::from);
+    let ignored = InternalSignals::of_this_process().bits().to_string();
+    let own = ["insn", "engine", "--parent", &parent, "--ignored", &ignored].map(OsString::from);
     // Those behind `trace insn record` are also those of the engine.
     own.into_iter().chain(std::env::args_os().skip(3))
 }

@@ -22,6 +22,7 @@ use trace_insntrace::hardware::{
     code_of_file, code_of_process, Pmu, RecordError, Recorder, Settings, Traced,
 };
 use trace_insntrace::recording::Mapping;
+use trace_insntrace::step::InternalSignals;
 use trace_insntrace::symbols;
 
 use super::engine_process::start_error;
@@ -44,7 +45,12 @@ const AREA_ORDER: u32 = 10;
 const CHUNK_ORDER: u32 = 8;
 
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
-    match record(args) {
+    run_with(args, InternalSignals::of_this_process())
+}
+
+/// Records a program that ignores these signals, as the caller of the command does.
+pub(super) fn run_with(args: &InsnRecordArgs, signals: InternalSignals) -> Result<u8> {
+    match record(args, signals) {
         Ok(code) => Ok(code),
         Err(error) => {
             say(&describe(error.as_ref()));
@@ -70,7 +76,7 @@ struct Requests {
     of_program: Option<Signals>,
 }
 
-fn record(args: &InsnRecordArgs) -> Result<u8> {
+fn record(args: &InsnRecordArgs, signals: InternalSignals) -> Result<u8> {
     check(args)?;
     let pmu = Pmu::find().map_err(|missing| {
         anyhow!("cannot trace by hardware: {missing}{HINT}--engine step traces on any processor")
@@ -85,7 +91,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     // The packets of the areas are in files there.
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot create {}", args.output.display()))?;
-    let (mut recorder, mut program) = match start(args, &pmu, &settings) {
+    let (mut recorder, mut program) = match start(args, &pmu, &settings, signals) {
         Ok(started) => started,
         Err((code, error)) => {
             session.discard();
@@ -177,6 +183,7 @@ fn start(
     args: &InsnRecordArgs,
     pmu: &Pmu,
     settings: &Settings,
+    signals: InternalSignals,
 ) -> Result<(Recorder, Program), (u8, anyhow::Error)> {
     let (failed, directory) = (|error| refused(args, error), &args.output);
     if let Some(pid) = args.attach {
@@ -189,7 +196,7 @@ fn start(
         return Err((exit::USAGE, anyhow!("there is no program to run")));
     };
     let mut command = Command::new(program);
-    command.args(arguments);
+    signals.pass_to(command.args(arguments));
     match args.mode {
         InsnMode::Thread => {
             let (recorder, child) =
