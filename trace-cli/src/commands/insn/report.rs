@@ -3,7 +3,7 @@
 use trace_insntrace::step::{SymbolRange, Tracer};
 
 use crate::cli::InsnRecordArgs;
-use crate::message::{counted, HINT};
+use crate::message::{counted, describe, HINT};
 use crate::say;
 
 /// Reports what was recorded.
@@ -17,11 +17,12 @@ pub(super) fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) 
     tracer.symbol_ranges().for_each(report_range);
     report_calls(args, tracer);
     if let Some(reason) = tracer.breakpoint_refusal() {
-        say(&format!("there are no breakpoints of the processor: {reason}"));
+        say(&format!("there are no breakpoints of the processor: {}", describe(reason)));
         say("all code was executed in single steps, which is slow");
     }
     if let Some((number, reason)) = tracer.untraced() {
         let threads = counted(number, "thread", "threads");
+        let reason = describe(reason);
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
     }
     for program in tracer.unprivileged() {
