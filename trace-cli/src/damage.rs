@@ -8,6 +8,7 @@ use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
 use trace_format::{notes, ReadError};
 
+use crate::log_damage::LogDamage;
 use crate::message::describe;
 use crate::{exit, say};
 
@@ -22,12 +23,14 @@ pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
 /// Returns the exit code.
 pub(crate) fn warn_of_copy(path: &Path, damage: &Damage) -> u8 {
     let name = path.display();
+    // The archive of a log has its errors as dropped records.
+    let dropped = damage.records_dropped.saturating_sub(LogDamage::number(path));
     damage.stats.notes().for_each(|note| say(&format!("{name}: {note}")));
     warn_counts(
         path,
         &[
             (notes::ENDS_EARLY, damage.ends_early()),
-            ("records dropped during recording", damage.records_dropped),
+            ("records dropped during recording", dropped),
             ("buffers that became full during recording", damage.buffers_full),
             ("malformed records, skipped", damage.stats.bad_records),
             ("references to unknown strings", damage.audit.unknown_strings),
@@ -44,9 +47,21 @@ pub(crate) fn warn_of_copy(path: &Path, damage: &Damage) -> u8 {
     if let Some(error) = &damage.cut {
         warn_of_cut(path, error);
     }
+    let code = warn_of_log(path);
     match damage.is_readable() && damage.ends_early() == 0 {
-        true => exit::OK,
+        true => code,
         false => exit::INCOMPLETE,
+    }
+}
+
+/// Reports the damage of the XRay log at `path`, if it is one. Returns the exit code.
+pub(crate) fn warn_of_log(path: &Path) -> u8 {
+    if let Some(message) = LogDamage::report(path) {
+        say(&message);
+    }
+    match LogDamage::number(path) {
+        0 => exit::OK,
+        _ => exit::INCOMPLETE,
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
-use trace_analyze::input::InputFormat;
+use trace_analyze::input::{temporary_copy, InputFormat};
 use trace_convert::tef;
 use trace_format::Reader;
 use trace_input::{decompress, json_shift, START_BYTES};
@@ -20,6 +20,7 @@ use trace_protocol::buffer::saved::buffer_path;
 use trace_xray::fxt::{log_of_yaml, map_id, Fdr};
 use trace_xray::map::Map;
 
+use crate::log_damage::LogDamage;
 use crate::logs;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
@@ -151,11 +152,12 @@ impl Input {
             }
             Some(InputKind::Xray) => {
                 let map = xray::names(path, self.has_notes, self.map_id)?;
-                Fdr { map }.open(self.bytes)
+                let damage = LogDamage::noting(path);
+                temporary_copy(self.bytes).and_then(|log| Fdr { map }.open_file_with(log, damage))
             }
             Some(InputKind::XrayYaml) => {
                 let (log, map) = self.into_log(path)?;
-                Fdr { map }.open_file(log)
+                Fdr { map }.open_file_with(log, LogDamage::noting(path))
             }
             kind => match kind.unwrap_or(InputKind::Fxt).reader() {
                 Some(format) => format.open(self.bytes),

@@ -14,6 +14,7 @@ mod exit;
 mod input;
 mod known;
 mod live;
+mod log_damage;
 mod logs;
 mod message;
 mod names;

@@ -126,7 +126,7 @@ fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     input::copy_to(&args.input, &mut archive, &mut output, || cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
-    Ok(exit::OK)
+    Ok(damage::warn_of_log(&args.input))
 }
 
 fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {

@@ -14,6 +14,7 @@ mod forms;
 mod harness;
 mod info;
 mod kernel;
+mod log_damage;
 mod moment;
 mod names;
 mod operations;

@@ -44,9 +44,23 @@ impl Fdr {
     ///
     /// The file is not a log, or reading failed.
     pub fn open_file<'a>(&self, log: File) -> io::Result<Box<dyn Read + 'a>> {
+        self.open_file_with(log, |_| {})
+    }
+
+    /// Opens a log as a stream of FXT. `damage` gets each error of the log when it is reached. The
+    /// stream has the errors as dropped records.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a log, or reading failed.
+    pub fn open_file_with<'a>(
+        &self,
+        log: File,
+        damage: impl FnMut(&ReadError) + 'a,
+    ) -> io::Result<Box<dyn Read + 'a>> {
         let log = Ordered::new(log).map_err(invalid)?;
         let translator = Translator::new(self.map.clone());
-        imported(FdrImporter { log, translator, current: None, providers: 0 })
+        imported(FdrImporter { log, translator, damage, current: None, providers: 0 })
     }
 }
 
@@ -96,15 +110,17 @@ pub fn map_id(start: &[u8]) -> Option<u64> {
     Some(header.map_id).filter(|id| *id != 0)
 }
 
-struct FdrImporter<R> {
+struct FdrImporter<R, D> {
     log: Ordered<R>,
     translator: Translator,
+    /// Gets each error of the log.
+    damage: D,
     /// The number of the log whose provider is the current one.
     current: Option<u32>,
     providers: u32,
 }
 
-impl<R: Read + Seek> Importer for FdrImporter<R> {
+impl<R: Read + Seek, D: FnMut(&ReadError)> Importer for FdrImporter<R, D> {
     fn import(&mut self, archive: &mut Writer<Vec<u8>>) -> io::Result<bool> {
         match self.log.next() {
             Ok(Some(item)) => {
@@ -129,6 +145,7 @@ impl<R: Read + Seek> Importer for FdrImporter<R> {
                     let rate = self.log.header().map_or(0, |header| header.cycle_frequency);
                     provider(archive, self.providers, rate)?;
                 }
+                (self.damage)(&error);
                 self.translator.damage(archive, &error).map_err(into_io)?;
             }
         }
