@@ -16,6 +16,7 @@ mod known;
 mod live;
 mod log_damage;
 mod logs;
+mod losses;
 mod message;
 mod names;
 mod near;

@@ -23,6 +23,7 @@ use trace_format::record::{Metadata, Record};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES, HEADER_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
 use trace_protocol::file::{random_name, Directory, NewFile, Place};
 use trace_protocol::words::as_bytes;
@@ -43,6 +44,8 @@ pub struct Recovered {
     pub open_scopes: u64,
     /// Records that the process dropped.
     pub dropped: u64,
+    /// The numbers of dropped records by reason, without reasons that did not occur.
+    pub dropped_by_reason: Vec<(LossReason, u64)>,
     /// Malformed records in the buffer.
     pub refused: u64,
     /// Bytes of the partial archive that are missing or not complete records.
@@ -162,10 +165,17 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
         events: stats.map_or(0, |stats| stats.events),
         open_scopes: stats.map_or(0, |stats| stats.open_scopes()),
         dropped: collector.as_ref().map_or(0, Collector::dropped),
+        dropped_by_reason: collector.as_ref().map_or_else(Vec::new, dropped_by_reason),
         refused,
         damaged,
         is_buffer_lost: collector.is_none(),
     })
+}
+
+fn dropped_by_reason(collector: &Collector) -> Vec<(LossReason, u64)> {
+    let mut dropped = collector.dropped_by_reason();
+    dropped.retain(|(_, number)| *number != 0);
+    dropped
 }
 
 /// Appends the report that an unknown number of records is missing.

@@ -311,6 +311,7 @@ fn unreported_losses_are_reported() {
     file.write_all_at(&to_bytes(&entry), left.layout.losses_offset() as u64).unwrap();
     let recovered = recover(&left.output()).unwrap();
     assert_eq!((recovered.dropped, recovered.is_complete()), (10, true));
+    assert_eq!(recovered.dropped_by_reason, [(LossReason::NotSaved, 10)]);
     let events = events(&left.output());
     assert_eq!(events[2].0, "records dropped");
     let [.., (name, arguments), (last, _)] = &events[..] else { panic!("{events:?}") };

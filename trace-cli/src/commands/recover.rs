@@ -12,7 +12,7 @@ use trace_xray::fxt::Options;
 
 use crate::cli::RecoverArgs;
 use crate::message::{counted, describe, HINT};
-use crate::{exit, logs};
+use crate::{exit, logs, losses};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     if let Some(directory) = logs::directory_of(&args.file) {
@@ -38,9 +38,12 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         0 => format!("nothing was recorded, {archive} is unchanged"),
         _ => format!("{archive}: {bytes} bytes, {events} recovered from the buffer"),
     });
+    for (cause, number) in losses::by_cause(recovered.dropped, &recovered.dropped_by_reason) {
+        let (records, why) = (counted(number, "record", "records"), cause.text("the buffer"));
+        crate::say(&format!("{records} dropped{why}"));
+    }
     for (count, one, many, what) in [
         (recovered.open_scopes, "duration", "durations", "without an end"),
-        (recovered.dropped, "record", "records", "dropped because the buffer was full"),
         (recovered.refused, "malformed record", "malformed records", "skipped"),
         (recovered.damaged, "byte", "bytes", "of the partial archive damaged or missing, skipped"),
     ] {

@@ -17,7 +17,8 @@ use super::{empty, triggers};
 use crate::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::logs::Logs;
-use crate::message::{describe, plural, HINT};
+use crate::losses;
+use crate::message::{describe, plural};
 use crate::unmatched;
 
 /// The most logs that are named.
@@ -188,10 +189,9 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     for category in kernel::categories_without_events(summary, report.kernel) {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
-    for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
-        let (name, dropped) = (visible(&provider.name), HumanCount(provider.dropped));
-        let noun = plural(provider.dropped, "record", "records");
-        lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
+    for provider in &summary.providers {
+        let name = visible(&provider.name);
+        lines.extend(losses::warnings(&name, provider.dropped, &provider.dropped_by_reason));
     }
     lines.extend(report.kernel.into_iter().flat_map(KernelResult::advice));
     lines.extend(summary.providers.iter().filter_map(misbehavior));
@@ -341,6 +341,7 @@ mod tests {
     use trace_manager::Violation;
 
     use super::*;
+    use crate::message::HINT;
 
     fn provider(end: End, answered_stop: bool) -> ProviderSummary {
         ProviderSummary {
