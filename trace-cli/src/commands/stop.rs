@@ -39,6 +39,7 @@ pub(crate) fn report(
         output: Path::new(&output),
         triggers: &[],
         command: &[],
+        xray: false,
         functions: None,
         json,
         quiet,

@@ -24,9 +24,9 @@ const GUARD: &str = "keep the guard of init() until main ends, as in `let _trace
 const SCOPE: &str = "a scope that begins before init() is not recorded, such as that of \
     #[trace_fn] on the function that calls init()";
 
-const NAMES: &str =
-    "`trace xray map PROGRAM` lists the functions that can be recorded: a name has \
-    its path, as in `--functions 'app::*'`";
+const FUNCTIONS: &str = "`trace xray map PROGRAM` lists the functions that can be recorded";
+
+const NAMES: &str = "a name has its path, as in `--functions 'app::*'`";
 
 const STRIPPED: &str = "its functions have no names: build the program without `strip`";
 
@@ -63,10 +63,8 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<St
         Some(_) if !summary.categories.is_empty() => {
             Some("nothing was recorded: no trace point of these categories was reached".to_owned())
         }
-        Some(provider) => Some(match report.functions {
-            Some(functions) => no_calls(provider, functions, report.command),
-            None => no_records(provider, summary.duration),
-        }),
+        Some(provider) if report.xray => Some(no_calls(provider, report.functions, report.command)),
+        Some(provider) => Some(no_records(provider, summary.duration)),
     }
 }
 
@@ -80,14 +78,31 @@ pub(super) fn no_records(provider: &ProviderSummary, session: Duration) -> Strin
     format!("{reason} {name} was traced, for {time}{hints}")
 }
 
-/// Returns the reason and a hint for a program none of whose functions was recorded (`--xray`).
-fn no_calls(provider: &ProviderSummary, functions: &str, command: &[OsString]) -> String {
-    let (name, functions) = (visible(&provider.name), visible(functions));
-    let hint = match command.first() {
-        Some(program) if is_stripped(program) => STRIPPED,
-        _ => NAMES,
+/// Returns the reason and hints for a program none of whose functions was recorded (`--xray`).
+pub(super) fn no_calls(
+    provider: &ProviderSummary,
+    functions: Option<&str>,
+    command: &[OsString],
+) -> String {
+    let name = visible(&provider.name);
+    if !provider.answered_start {
+        let hint = buffer_hint(provider).unwrap_or_default();
+        return format!("nothing was recorded: {name} did not answer the start in time{hint}");
+    }
+    let Some(functions) = functions else {
+        return format!("nothing was recorded: no function with sleds was called while {name} was traced{HINT}{FUNCTIONS}");
     };
+    let hint = match command.first() {
+        Some(program) if is_stripped(program) => STRIPPED.to_owned(),
+        _ => format!("{FUNCTIONS}: {NAMES}"),
+    };
+    let functions = visible(functions);
     format!("nothing was recorded: no function that --functions '{functions}' selects was called while {name} was traced{HINT}{hint}")
+}
+
+/// Returns the reason and a hint if no program of the session has sleds (`--xray`).
+fn no_sleds(name: &str) -> String {
+    format!("nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}")
 }
 
 fn traced(provider: &ProviderSummary) -> Duration {
@@ -111,10 +126,8 @@ fn no_providers(report: &Report<'_>) -> String {
     if report.kernel.is_some() {
         return format!("nothing was recorded: neither {name} nor its children are traced");
     }
-    if report.functions.is_some() {
-        return format!(
-            "nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}"
-        );
+    if report.xray {
+        return no_sleds(&name);
     }
     if is_compiled_out(program) {
         return format!("nothing was recorded: tracing is compiled out of {name}{HINT}build the program without the feature ntrace of trace-runtime; cargo tree -e features -i trace-runtime shows the crate that enables it");

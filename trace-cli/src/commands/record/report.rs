@@ -16,7 +16,9 @@ pub(crate) struct Report<'a> {
     pub(crate) triggers: &'a [TriggerRule],
     /// The recorded command; empty if programs joined by themselves.
     pub(crate) command: &'a [OsString],
-    /// With `--xray`, the list of selected functions.
+    /// Whether functions with sleds are recorded.
+    pub(crate) xray: bool,
+    /// The list of selected functions, if there is one.
     pub(crate) functions: Option<&'a str>,
     pub(crate) json: bool,
     pub(crate) quiet: bool,
@@ -32,7 +34,8 @@ impl<'a> From<&'a RecordArgs> for Report<'a> {
             output: &args.session.output,
             triggers: &args.session.triggers,
             command: &args.command,
-            functions: args.xray.then(|| args.functions.as_deref().unwrap_or("*")),
+            xray: args.xray,
+            functions: args.functions.as_deref(),
             json: args.json,
             quiet: args.quiet,
             logs: None,

@@ -403,6 +403,23 @@ mod tests {
         assert!(end.unwrap().ends_with("did not answer the start"));
     }
 
+    /// Names of functions are a reason only if some are selected, and the program has started.
+    #[test]
+    fn an_empty_recording_of_functions_has_its_reason() {
+        let started = ProviderSummary { events: 0, ..provider(End::Disconnected, true) };
+        let all = empty::no_calls(&started, None, &[]);
+        assert!(all.contains("no function with sleds was called") && !all.contains("--functions"));
+        let some = empty::no_calls(&started, Some("app::*"), &[]);
+        assert!(some.contains("no function that --functions 'app::*' selects"), "{some}");
+        let late = ProviderSummary { answered_start: false, ..started };
+        for functions in [None, Some("*")] {
+            let reason = empty::no_calls(&late, functions, &[]);
+            assert_eq!(reason, "nothing was recorded: app did not answer the start in time");
+        }
+        let late = ProviderSummary { buffer_size: 4 << 30, ..late };
+        assert!(empty::no_calls(&late, None, &[]).contains("use a smaller buffer (-b)"));
+    }
+
     #[test]
     fn the_name_of_a_program_is_no_hint() {
         let mut hostile = provider(End::TimedOut, false);
