@@ -25,7 +25,7 @@ impl std::fmt::Display for ExportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Read(_) => write!(f, "cannot read the archive"),
-            Self::Write(_) => write!(f, "cannot write the log"),
+            Self::Write(error) => error.fmt(f),
             Self::Map(_) => write!(f, "cannot make the map"),
             Self::Temporary(_) => write!(f, "cannot use a temporary file"),
         }
@@ -36,7 +36,8 @@ impl std::error::Error for ExportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(match self {
             Self::Read(error) => error,
-            Self::Write(error) => error,
+            // Its message is that of this error.
+            Self::Write(error) => return error.source(),
             Self::Map(error) => error,
             Self::Temporary(error) => error,
         })
@@ -52,5 +53,24 @@ impl From<ReadError> for ExportError {
 impl From<WriteError> for ExportError {
     fn from(error: WriteError) -> Self {
         Self::Write(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_write_error_is_named_once() {
+        let error = ExportError::from(WriteError::from(io::Error::other("no space left")));
+        assert_eq!(error.to_string(), "cannot write the log");
+        assert_eq!(error.source().unwrap().to_string(), "no space left");
+        let error = ExportError::from(WriteError::Full);
+        assert_eq!(
+            (error.to_string().as_str(), error.source().is_none()),
+            ("the thread buffer is full", true)
+        );
     }
 }
