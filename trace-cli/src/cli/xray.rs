@@ -132,6 +132,10 @@ pub(crate) struct MapArgs {
     /// Program, shared library or map to read
     #[arg(value_name = "BIN")]
     pub(crate) file: PathBuf,
+
+    /// File to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

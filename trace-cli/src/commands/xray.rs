@@ -93,14 +93,24 @@ fn graph(args: &GraphArgs) -> Result<u8> {
 fn map(args: &MapArgs) -> Result<u8> {
     let failed = || format!("cannot read {}", args.file.display());
     let bytes = std::fs::read(&args.file).with_context(failed)?;
-    table::print(&Map::parse(&bytes).with_context(failed)?.to_yaml())?;
+    let yaml = Map::parse(&bytes).with_context(failed)?.to_yaml();
+    write_to(args.output.as_deref(), &args.file, [yaml])?;
     Ok(exit::OK)
 }
 
 /// Writes a report to the output that was chosen.
 fn write(log: &LogArgs, parts: impl IntoIterator<Item = String>) -> Result<()> {
-    let Some(path) = &log.output else { return table::print_parts(parts) };
-    refuse_same_file(&log.file, path)?;
+    write_to(log.output.as_deref(), &log.file, parts)
+}
+
+/// Writes a report on `input` to a file, or to standard output if there is none.
+fn write_to(
+    output: Option<&Path>,
+    input: &Path,
+    parts: impl IntoIterator<Item = String>,
+) -> Result<()> {
+    let Some(path) = output else { return table::print_parts(parts) };
+    refuse_same_file(input, path)?;
     let mut output = Output::create(path)?;
     let written = parts.into_iter().try_for_each(|part| output.write_all(part.as_bytes()));
     written.with_context(|| format!("cannot write {}", path.display()))?;

@@ -175,8 +175,16 @@ fn a_report_goes_to_a_file() {
         assert_eq!((written.code, &*written.stdout), (printed.code, ""), "{written:?}");
         assert_eq!(place.text("report"), printed.stdout);
     }
-    let same = place.run(&["xray", "account", "app.xray", "-o", "app.xray"]);
-    assert!(same.code != 0 && same.stderr.contains("both input and output"), "{same:?}");
+    let map = place.run(&["xray", "map", "names"]);
+    let written = place.run(&["xray", "map", "names", "--output", "report"]);
+    assert_eq!((written.code, &*written.stdout), (0, ""), "{written:?}");
+    assert_eq!(place.text("report"), map.stdout);
+    for (report, file) in [("account", "app.xray"), ("map", "names")] {
+        let same = place.run(&["xray", report, file, "-o", file]);
+        assert!(same.code != 0 && same.stderr.contains("both input and output"), "{same:?}");
+    }
+    let none = place.run(&["xray", "map", "app.xray", "-o", "none"]);
+    assert!(none.code == 1 && !place.path("none").exists(), "{none:?}");
     let recursive = place.run(&["xray", "account", "app.xray", "--recursive-calls-only"]);
     assert!(recursive.stdout.starts_with("Functions with latencies: 0\n"), "{recursive:?}");
 }
