@@ -231,9 +231,31 @@ fn an_event_may_have_function_0() {
 #[test]
 fn yaml_is_detected_by_its_header() {
     assert!(yaml::detects(text().as_bytes()) && yaml::detects(b"# log\nheader:\n  type: 1\n"));
-    for other in ["", "---\n", "header:\n", "header:\n  title: a\n", "version: 1\nheader:\n"] {
+    for flow in
+        ["header: { version: 1, type: 0 }\n", "--- # log\nheader: # of a log\n  {\n type: 1"]
+    {
+        assert!(yaml::detects(flow.as_bytes()), "{flow}");
+    }
+    for other in [
+        "",
+        "---\n",
+        "header:\n",
+        "header:\n  title: a\n",
+        "header: { title: a }\n",
+        "version: 1\nheader:\n",
+    ] {
         assert!(!yaml::detects(other.as_bytes()), "{other}");
     }
+}
+
+/// LLVM's tools read both styles, and do not check the type of the log.
+#[test]
+fn a_header_may_be_in_braces() {
+    let fields = "version: 1, type: 0, constant-tsc: true, nonstop-tsc: true";
+    let header = format!("---\nheader: {{ {fields}, cycle-frequency: 1000000000 }}\nrecords:");
+    let flow = format!("{header}{RECORDS}");
+    assert!(yaml::detects(flow.as_bytes()));
+    assert_eq!(log_of(&flow).unwrap().0, log_of(&text()).unwrap().0);
 }
 
 #[test]

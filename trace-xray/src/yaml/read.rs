@@ -26,16 +26,26 @@ const RECORD_BYTES: usize = 32;
 /// Returns whether a file is YAML of a log, by its first bytes.
 #[must_use]
 pub fn detects(start: &[u8]) -> bool {
-    let mut lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let is_skipped = |line: &&[u8]| {
-        line.is_empty() || *line == b"---" || line.starts_with(b"#") || line.starts_with(b"%YAML")
-    };
-    let header = lines.by_ref().find(|line| !is_skipped(line));
-    let first = lines.find(|line| !is_skipped(line)).map(<[u8]>::trim_ascii_start);
     const KEYS: [&[u8]; 5] =
         [b"version:", b"type:", b"constant-tsc:", b"nonstop-tsc:", b"cycle-frequency:"];
-    header == Some(b"header:")
-        && first.is_some_and(|first| KEYS.iter().any(|key| first.starts_with(key)))
+    let Some(fields) = content(start).strip_prefix(b"header:") else { return false };
+    // They are on lines of their own, or in braces.
+    let fields = content(fields);
+    let fields = fields.strip_prefix(b"{").map_or(fields, content);
+    KEYS.iter().any(|key| fields.starts_with(key))
+}
+
+/// Returns the text from its first line on that is not empty, a comment or the start of a document.
+fn content(mut text: &[u8]) -> &[u8] {
+    loop {
+        text = text.trim_ascii_start();
+        let is_skipped = [&b"#"[..], b"%YAML", b"---"].iter().any(|start| text.starts_with(start));
+        if !is_skipped {
+            return text;
+        }
+        let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+        text = text.get(end..).unwrap_or_default();
+    }
 }
 
 /// Writes the records of YAML as a binary log of version 5, and returns the names of functions.
