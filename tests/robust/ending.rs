@@ -108,17 +108,31 @@ fn invalid_values_are_reported() {
     let mut program = subject(&["end", "return"]);
     program
         .env("TRACE_OUTPUT", &output)
-        .env("TRACE_FORMAT", "json")
         .env("TRACE_BUFFER_SIZE", "lots")
         .env("TRACE_BUFFERING_MODE", "ring");
     let run = Run::of(&mut program);
     assert_eq!(run.code(), 0);
-    for (variable, value) in
-        [("TRACE_BUFFER_SIZE", "lots"), ("TRACE_BUFFERING_MODE", "ring"), ("TRACE_FORMAT", "json")]
-    {
+    for (variable, value) in [("TRACE_BUFFER_SIZE", "lots"), ("TRACE_BUFFERING_MODE", "ring")] {
         assert!(run.stderr().contains(variable) && run.stderr().contains(value), "{run:?}");
     }
     assert_eq!(Archive::read(&output).only().events.len(), 2);
+}
+
+/// A file in place of a directory of logs would be of no use.
+#[test]
+fn a_program_with_an_unknown_format_is_not_traced() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out");
+    let mut program = subject(&["end", "return"]);
+    program.env("TRACE_OUTPUT", &output).env("TRACE_FORMAT", "json");
+    let run = Run::of(&mut program);
+    assert_eq!(run.code(), 0);
+    let reason = "TRACE_FORMAT: expected fxt or xray, found 'json'";
+    assert!(run.stderr().contains("this process is not traced: cannot write"), "{run:?}");
+    assert!(run.stderr().contains(reason) && !output.exists(), "{run:?}");
+    program.env("TRACE_FORMAT", "XRAY");
+    assert_eq!(Run::of(&mut program).code(), 0);
+    assert!(output.is_dir());
 }
 
 #[test]

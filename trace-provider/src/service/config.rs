@@ -33,8 +33,8 @@ pub struct Config {
     pub system_socket: Option<PathBuf>,
     /// The archive of a provider without a manager, or the directory of its logs.
     pub output: Option<PathBuf>,
-    /// The format, for an output.
-    pub format: OutputFormat,
+    /// The format, for an output, or why there is none: `TRACE_FORMAT` has another value.
+    pub format: Result<OutputFormat, String>,
     /// The approximate size of the buffer in bytes, for an output.
     pub buffer_size: usize,
     /// The buffering mode, for an output.
@@ -61,7 +61,6 @@ impl Config {
         let size = parse_variable("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
         let mode = parse_variable("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
-        let format = parse_variable("TRACE_FORMAT", "fxt or xray", named_format, &mut messages);
         let (socket, system_socket) = default_socket_paths_from(variable);
         Self {
             name: None,
@@ -69,7 +68,8 @@ impl Config {
             socket,
             system_socket,
             output: variable("TRACE_OUTPUT").map(PathBuf::from),
-            format: format.unwrap_or_default(),
+            format: variable("TRACE_FORMAT")
+                .map_or(Ok(OutputFormat::Fxt), |name| named_format(&name.to_string_lossy())),
             buffer_size: size.unwrap_or(DEFAULT_BUFFER_SIZE),
             mode: mode.unwrap_or(BufferingMode::Streaming),
             manager_uid: None,
@@ -90,7 +90,7 @@ impl Config {
     /// Sets the archive of a provider without a manager.
     pub fn set_output(&mut self, path: PathBuf) {
         self.output = Some(path);
-        self.format = OutputFormat::Fxt;
+        self.format = Ok(OutputFormat::Fxt);
     }
 
     /// Sets the manager's socket, and looks nowhere else.
@@ -131,11 +131,11 @@ fn named_mode(name: &str) -> Option<BufferingMode> {
     }
 }
 
-fn named_format(name: &str) -> Option<OutputFormat> {
-    match name {
-        "fxt" => Some(OutputFormat::Fxt),
-        "xray" => Some(OutputFormat::Xray),
-        _ => None,
+fn named_format(name: &str) -> Result<OutputFormat, String> {
+    match &*name.to_ascii_lowercase() {
+        "fxt" => Ok(OutputFormat::Fxt),
+        "xray" => Ok(OutputFormat::Xray),
+        _ => Err(format!("TRACE_FORMAT: expected fxt or xray, found '{name}'")),
     }
 }
 
@@ -162,6 +162,16 @@ mod tests {
         for wrong in ["", "M", "-1", "1.5M", "99999999999G"] {
             assert_eq!(bytes(wrong), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn formats_are_named_in_any_case() {
+        assert_eq!(named_format("fxt"), Ok(OutputFormat::Fxt));
+        for name in ["xray", "XRAY", "XRay"] {
+            assert_eq!(named_format(name), Ok(OutputFormat::Xray), "{name}");
+        }
+        let expected = "TRACE_FORMAT: expected fxt or xray, found 'json'";
+        assert_eq!(named_format("json"), Err(expected.to_owned()));
     }
 
     #[test]

@@ -63,8 +63,10 @@ fn trace_into(service: &Service, path: &Path) -> io::Result<()> {
 /// Returns the path of the archive. With logs as the output, that is a hidden file in their
 /// directory, which is created if it is missing.
 fn archive_of(service: &Service, path: &Path) -> io::Result<PathBuf> {
+    let format = service.config.format.clone();
+    let format = format.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let path = expanded(path)?;
-    if service.config.format == OutputFormat::Fxt {
+    if format == OutputFormat::Fxt {
         return Ok(path);
     }
     match fs::create_dir(&path) {
@@ -106,7 +108,7 @@ impl<'a> Output<'a> {
         let hint = usize::try_from(durable_hint(service)).unwrap_or(usize::MAX);
         let layout = Layout::plan(config.mode, config.buffer_size, hint)
             .ok_or(io::ErrorKind::InvalidInput)?
-            .with_function_records(config.format == OutputFormat::Xray);
+            .with_function_records(config.format == Ok(OutputFormat::Xray));
         let mut files = Files::find(path, &|message| service.note(message))?;
         let mapping = files.create_buffer(&layout, &|message| service.note(message))?;
         let process_name = process_name();
