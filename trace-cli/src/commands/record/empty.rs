@@ -30,8 +30,11 @@ const NAMES: &str = "a name has its path, as in `--functions 'app::*'`";
 
 const STRIPPED: &str = "its functions have no names: build the program without `strip`";
 
-const SLEDS: &str = "build the program with `cargo trace-xray build`, and record the one in \
-    target/xray";
+const SLEDS: &str = "build a Rust program with `cargo trace-xray build`, and record the one in \
+    target/xray; build C and C++ with clang's `-fxray-instrument -fno-xray-link-deps`";
+
+const UNLOADED: &str = "a program without sleds looks for libraries with sleds every tenth of a \
+    second: one that is unloaded before that is not found";
 
 /// The size in bytes from which a buffer can take longer to prepare than init() waits. Its memory
 /// is allocated before the program gets it, so that a write to it cannot fail.
@@ -100,9 +103,9 @@ pub(super) fn no_calls(
     format!("nothing was recorded: no function that --functions '{functions}' selects was called while {name} was traced{HINT}{hint}")
 }
 
-/// Returns the reason and a hint if no program of the session has sleds (`--xray`).
+/// Returns the reason and hints if no program of the session has sleds (`--xray`).
 fn no_sleds(name: &str) -> String {
-    format!("nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}")
+    format!("nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}{HINT}{UNLOADED}")
 }
 
 fn traced(provider: &ProviderSummary) -> Duration {
@@ -143,6 +146,15 @@ mod tests {
     fn named(traced: u64, rest: u64) -> (bool, bool) {
         let hints = hints(Duration::from_millis(traced), Duration::from_millis(rest));
         (hints.contains(GUARD), hints.contains(SCOPE))
+    }
+
+    #[test]
+    fn an_unloaded_library_may_be_the_reason() {
+        let text = no_sleds("app");
+        assert!(text.starts_with("nothing was recorded: neither app nor its children have sleds"));
+        for part in ["cargo trace-xray build", "-fxray-instrument", "every tenth of a second"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 
     #[test]
