@@ -2,7 +2,7 @@ use super::*;
 use trace_protocol::categories::MAX_PATTERNS;
 use trace_protocol::control::{
     CategoryChange, ErrorCode, FlushError, FollowRequest, Output as To, ProviderSpec, SessionState,
-    SnapshotRequest,
+    SnapshotRequest, StopError,
 };
 
 use crate::control_server::shared::Message;
@@ -154,8 +154,9 @@ fn a_session_ends_at_its_time() {
     assert_eq!((scene.take_actions(), scene.machine.deadline()), (vec!["stop 1".into()], None));
     scene.ended(1);
     assert_eq!(scene.call(CLIENT, stop("", true)), stopped("a"), "the results wait");
-    let reason = general(scene.call(CLIENT, stop("", true)), GeneralError::NoSession);
-    assert_eq!(reason, "there is no session", "the results are taken");
+    let taken = error(scene.call(CLIENT, stop("", true)));
+    assert_eq!(taken.code, ErrorCode::Stop(StopError::NotInitialized), "the results are taken");
+    assert_eq!(taken.reason, "there is no session");
 }
 
 fn change(add: &[&str], remove: &[&str]) -> Request {
