@@ -56,7 +56,8 @@ pub(super) use self::messages::{
     ClientId, FollowJob, Input, OpenRequest, Output, Query, SessionEvent, SessionId, SnapshotJob,
     Ticket,
 };
-use self::session::{ControlledSession, Phase, Starting};
+use self::requests::aborted;
+use self::session::{ControlledSession, Phase, Starting, Waiting};
 use super::caller::Caller;
 use super::event_queue::EventQueue;
 use super::limits::{ControlLimits, Rates};
@@ -389,7 +390,8 @@ impl ControlMachine {
             Phase::Starting(Starting { ticket, .. }) => Some(ticket),
             _ => None,
         };
-        for ticket in started.into_iter().chain(session.waiting) {
+        let waiting = session.waiting.into_iter().map(|it| it.ticket);
+        for ticket in started.into_iter().chain(waiting) {
             self.reply(ticket, Reply::Failed(error.clone()));
         }
     }
@@ -405,14 +407,28 @@ impl ControlMachine {
         let is_here = session.client.is_none_or(|client| self.clients.contains_key(&client));
         let is_kept = waiting.is_empty() && is_here;
         let uid = session.uid();
+        // An abort that comes too late does not remove the archive.
+        let is_discarded = session.aborted && summary.bytes == 0;
         self.results.push(id);
         self.enter(id, Phase::Stopped(summary.clone()));
-        for ticket in waiting {
-            self.reply(ticket, Reply::Stopped((*summary).clone()));
-        }
+        self.send_results(waiting, is_discarded, &summary);
         match is_kept {
             true => self.forget_results(uid),
             false => drop(self.remove(id)),
+        }
+    }
+
+    /// Replies to those that wait for the results. A stop has none if another request has aborted
+    /// the session.
+    fn send_results(&mut self, waiting: Vec<Waiting>, is_discarded: bool, summary: &Summary) {
+        let (code, reason) = aborted();
+        let failed = Reply::Failed(ControlError { code, reason });
+        for Waiting { ticket, is_stop } in waiting {
+            let reply = match is_stop && is_discarded {
+                true => failed.clone(),
+                false => Reply::Stopped(summary.clone()),
+            };
+            self.reply(ticket, reply);
         }
     }
 

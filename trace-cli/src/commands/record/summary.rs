@@ -71,8 +71,9 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     if let Some(logs) = report.logs.filter(|logs| !logs.paths.is_empty()) {
         let _ = writeln!(text, "  {}", logs_line(logs));
     }
-    if summary.archive.is_ok() && !summary.is_empty() && report.output.as_os_str() != STANDARD {
-        let log = report.logs.and_then(|logs| logs.paths.first());
+    let log = report.logs.and_then(|logs| logs.paths.first());
+    let is_written = log.is_some() || matches!(summary.archive, Ok(bytes) if bytes != 0);
+    if is_written && !summary.is_empty() && report.output.as_os_str() != STANDARD {
         let path = log.or(summary.parts.last()).map_or(report.output, PathBuf::as_path);
         let path = path.to_string_lossy();
         let path = visible(&path);
@@ -338,6 +339,7 @@ fn provider_json(provider: &ProviderSummary) -> Value {
 mod tests {
     use std::time::Duration;
 
+    use trace_manager::controller::Summary;
     use trace_manager::Violation;
 
     use super::*;
@@ -370,6 +372,26 @@ mod tests {
             durable_used: 0,
             durable_size: 4096,
             end,
+        }
+    }
+
+    /// It was discarded if it has no bytes.
+    #[test]
+    fn an_archive_is_named_if_it_exists() {
+        for (bytes, is_named) in [(64, true), (0, false)] {
+            let mut summary = SessionSummary::from(Summary { bytes, ..Summary::default() });
+            summary.providers.push(provider(End::Terminated, true));
+            let report = Report {
+                output: Path::new("a.fxt"),
+                triggers: &[],
+                command: &[],
+                functions: None,
+                json: false,
+                quiet: false,
+                logs: None,
+                kernel: None,
+            };
+            assert_eq!(as_text(&report, &summary).contains("a.fxt"), is_named);
         }
     }
 

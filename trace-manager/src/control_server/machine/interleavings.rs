@@ -348,11 +348,14 @@ impl World {
             SessionEvent::Ended(_) | SessionEvent::NotOpened(_) => Some(Wait::Results(id)),
             _ => None,
         };
-        if let SessionEvent::Ended(_) = event {
+        let mut is_discarded = false;
+        if let SessionEvent::Ended(summary) = &event {
             self.model.ended.insert(id);
+            is_discarded = summary.bytes == 0;
         }
         let has_ended = wait == Some(Wait::Results(id));
-        let waited = self.model.waits.iter().filter(|it| Some(*it.1) == wait).map(|it| *it.0);
+        let ends = |it: &Wait| wait.is_some_and(|wait| it.ends_with(wait));
+        let waited = self.model.waits.iter().filter(|it| ends(it.1)).map(|it| (*it.0, *it.1));
         let waited = Vec::from_iter(waited);
         let session = &self.model.sessions[&id];
         let is_kept = waited.is_empty()
@@ -363,17 +366,18 @@ impl World {
         }
         let state = session.state;
         self.on(Input::Session(id, event));
-        for (client, request) in waited {
+        for ((client, request), wait) in waited {
             let replies =
                 self.model.replies.iter().filter(|it| it.0 == Ticket { client, id: request });
             let outcomes = Vec::from_iter(replies.map(|it| Outcome::of(&it.1)));
-            let wait = wait.expect("it has waited for it");
-            let is_result = matches!(outcomes[..], [it] if requests::is_result(wait, it));
+            let is_result =
+                matches!(outcomes[..], [it] if requests::is_result(wait, it, is_discarded));
             assert!(is_result, "{outcomes:?} for {wait:?}, in {state}");
         }
         for (_, reply) in &self.model.replies {
             if let Reply::Stopped(summary) = reply {
-                assert_eq!(summary.bytes, id, "the results are those of the session");
+                let bytes = if is_discarded { 0 } else { id };
+                assert_eq!(summary.bytes, bytes, "the results are those of the session");
             }
         }
         if has_ended {
@@ -486,7 +490,8 @@ impl World {
     }
 }
 
-/// The results of a session, with its number.
-fn summary(id: SessionId) -> Summary {
-    Summary { bytes: id, ..Summary::default() }
+/// The results of a session: with its number, or without an archive.
+fn summary(id: SessionId, is_discarded: bool) -> Summary {
+    let bytes = if is_discarded { 0 } else { id };
+    Summary { bytes, ..Summary::default() }
 }

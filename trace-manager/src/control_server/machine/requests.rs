@@ -9,7 +9,7 @@ use trace_protocol::control::{
     StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
 };
 
-use super::session::{ControlledSession, Phase, Starting};
+use super::session::{ControlledSession, Phase, Starting, Waiting};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
@@ -25,6 +25,11 @@ pub(super) type Refused = (ErrorCode, String);
 
 pub(super) fn general(code: GeneralError, reason: impl Into<String>) -> Refused {
     (ErrorCode::General(code), reason.into())
+}
+
+/// Returns the reply to a stop of a session whose results another request has discarded.
+pub(super) fn aborted() -> Refused {
+    (ErrorCode::Stop(StopError::Aborted), "the session was aborted".to_owned())
 }
 
 impl ControlMachine {
@@ -255,13 +260,13 @@ impl ControlMachine {
             return Err(general(GeneralError::Unsupported, reason));
         }
         if session.aborted {
-            return refused(StopError::Aborted, "the session was aborted".to_owned());
+            return Err(aborted());
         }
         if matches!(session.phase, Phase::Initialized(_)) {
             return refused(StopError::NotStarted, "the session has not started".to_owned());
         }
         match stop.write_results {
-            true => self.end_for(ticket, id, false),
+            true => self.end_for(Waiting { ticket, is_stop: true }, id, false),
             false => self.pause(ticket, id, now),
         }
     }
@@ -273,11 +278,13 @@ impl ControlMachine {
             return Err(general(GeneralError::Unsupported, reason));
         }
         let is_active = self.sessions.get(&id).is_some_and(ControlledSession::is_active);
-        self.end_for(ticket, id, !end.write_results && is_active)
+        let waiting = Waiting { ticket, is_stop: false };
+        self.end_for(waiting, id, !end.write_results && is_active)
     }
 
     /// Ends a session. The reply has the results.
-    fn end_for(&mut self, ticket: Ticket, id: SessionId, aborted: bool) -> Result<(), Refused> {
+    fn end_for(&mut self, waiting: Waiting, id: SessionId, aborted: bool) -> Result<(), Refused> {
+        let ticket = waiting.ticket;
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match &session.phase {
             Phase::Initialized(_) => self.reply(ticket, Reply::Terminated),
@@ -286,7 +293,7 @@ impl ControlMachine {
                 self.reply(ticket, reply);
             }
             _ => {
-                if !session.wait(ticket) {
+                if !session.wait(waiting) {
                     let reason = "this connection waits for the end of the session already";
                     return Err(general(GeneralError::BadRequest, reason));
                 }

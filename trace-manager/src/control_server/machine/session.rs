@@ -23,7 +23,7 @@ pub(super) struct ControlledSession {
     pub(super) config: TraceConfig,
     pub(super) phase: Phase,
     /// Requests that wait for the results.
-    pub(super) waiting: Vec<Ticket>,
+    pub(super) waiting: Vec<Waiting>,
     watchers: Vec<ClientId>,
     pub(super) queue: Arc<EventQueue>,
     /// Whether its programs have recorded.
@@ -53,6 +53,14 @@ pub(super) enum Phase {
     Stopping,
     /// Has ended, and nobody has taken its results.
     Stopped(Box<Summary>),
+}
+
+/// A request that waits for the results.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) ticket: Ticket,
+    /// Whether it is a stop, which fails if the session is aborted.
+    pub(super) is_stop: bool,
 }
 
 /// A start that waits.
@@ -228,17 +236,18 @@ impl ControlledSession {
     }
 
     /// Adds a request that waits for the results. Returns false if its client has one already.
-    pub(super) fn wait(&mut self, ticket: Ticket) -> bool {
-        let is_first = self.waiting.iter().all(|it| it.client != ticket.client);
+    pub(super) fn wait(&mut self, waiting: Waiting) -> bool {
+        let client = waiting.ticket.client;
+        let is_first = self.waiting.iter().all(|it| it.ticket.client != client);
         if is_first {
-            self.waiting.push(ticket);
+            self.waiting.push(waiting);
         }
         is_first
     }
 
     /// Removes a client that waits or watches.
     pub(super) fn forget(&mut self, client: ClientId) {
-        self.waiting.retain(|ticket| ticket.client != client);
+        self.waiting.retain(|it| it.ticket.client != client);
         if let Phase::Pausing(tickets) = &mut self.phase {
             tickets.retain(|ticket| ticket.client != client);
         }

@@ -34,8 +34,21 @@ pub(super) enum Wait {
     Pause(SessionId),
     /// A session has ended.
     Results(SessionId),
+    /// A session has ended, and its archive is not discarded.
+    Archive(SessionId),
     /// A thread replies.
     Job,
+}
+
+impl Wait {
+    /// Returns whether it ends in the same step as the other one.
+    pub(super) fn ends_with(self, other: Self) -> bool {
+        let session = |wait: Self| match wait {
+            Self::Results(session) | Self::Archive(session) => Some(session),
+            _ => None,
+        };
+        self == other || session(self).is_some() && session(self) == session(other)
+    }
 }
 
 /// A session that is not removed.
@@ -260,7 +273,9 @@ impl Model {
                 Wait::Nothing => false,
                 Wait::Start(session) => state(session) == Some(S::Starting),
                 Wait::Pause(session) => state(session) == Some(S::Pausing),
-                Wait::Results(session) => state(session).is_some_and(|it| it != S::Stopped),
+                Wait::Results(session) | Wait::Archive(session) => {
+                    state(session).is_some_and(|it| it != S::Stopped)
+                }
                 Wait::Job => true,
             };
             assert!(waits, "the request {id} of {client} is lost: {wait:?}");

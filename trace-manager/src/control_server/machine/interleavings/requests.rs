@@ -167,7 +167,8 @@ impl Model {
         session: &Tracked,
     ) -> (Vec<Outcome>, Wait) {
         let waits = |wait: Wait| {
-            let is_mine = |(key, it): (&(u64, u32), &Wait)| key.0 == ticket.client && *it == wait;
+            let is_mine =
+                |(key, it): (&(u64, u32), &Wait)| key.0 == ticket.client && it.ends_with(wait);
             match self.waits.iter().any(is_mine) {
                 // A connection waits once.
                 true => (vec![general(GeneralError::BadRequest)], Wait::Nothing),
@@ -191,7 +192,7 @@ impl Model {
                 _ if session.aborted => at_once(stop_error(StopError::Aborted)),
                 S::Initialized => at_once(stop_error(StopError::NotStarted)),
                 S::Stopped if *write_results => at_once(STOPPED),
-                _ if *write_results => waits(Wait::Results(id)),
+                _ if *write_results => waits(Wait::Archive(id)),
                 S::Starting if !session.is_open => at_once(stop_error(StopError::NotStarted)),
                 S::Starting | S::Started | S::Pausing => waits(Wait::Pause(id)),
                 S::Paused => at_once(PAUSED),
@@ -231,19 +232,21 @@ fn stop_error(error: StopError) -> Outcome {
     Outcome::Failed(ErrorCode::Stop(error))
 }
 
-/// Returns whether a reply that came later is one for which the request waited.
-pub(super) fn is_result(wait: Wait, outcome: Outcome) -> bool {
+/// Returns whether a reply that came later is one for which the request waited. `is_discarded` is
+/// whether the session's archive is removed.
+pub(super) fn is_result(wait: Wait, outcome: Outcome, is_discarded: bool) -> bool {
     match (wait, outcome) {
         (_, Outcome::Waits | Outcome::Closed) => false,
         (Wait::Nothing, _) | (Wait::Job, _) => true,
         (Wait::Start(_), Outcome::Failed(ErrorCode::General(_))) => true,
         (Wait::Pause(_), Outcome::Failed(code)) => code == ErrorCode::Stop(StopError::Aborted),
         // Its output could not be opened.
-        (Wait::Results(_), Outcome::Failed(code)) => {
-            code == ErrorCode::General(GeneralError::Output)
+        (Wait::Results(_) | Wait::Archive(_), Outcome::Failed(ErrorCode::General(code))) => {
+            code == GeneralError::Output
         }
+        (Wait::Archive(_), outcome) if is_discarded => outcome == stop_error(StopError::Aborted),
         (Wait::Start(_), outcome) => outcome == STARTED,
         (Wait::Pause(_), outcome) => outcome == PAUSED,
-        (Wait::Results(_), outcome) => outcome == STOPPED,
+        (Wait::Results(_) | Wait::Archive(_), outcome) => outcome == STOPPED,
     }
 }

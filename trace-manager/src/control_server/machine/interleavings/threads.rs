@@ -90,13 +90,16 @@ impl Threads {
     /// Takes what the sessions have become since the last call.
     pub(super) fn take_changes(&mut self) {
         for (session, state) in self.programs.take_changes() {
+            let thread = self.open_thread(session);
             let event = match state {
                 SessionState::Started => SessionEvent::Recording,
                 SessionState::Stopped => SessionEvent::Paused,
-                SessionState::Terminated => SessionEvent::Ended(Box::new(summary(session))),
+                SessionState::Terminated => {
+                    SessionEvent::Ended(Box::new(summary(session, thread.is_discarded)))
+                }
                 _ => continue,
             };
-            self.open_thread(session).events.push_back(event);
+            thread.events.push_back(event);
         }
     }
 

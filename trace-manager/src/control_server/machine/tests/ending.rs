@@ -16,6 +16,31 @@ fn all_that_stop_a_session_get_the_results() {
     assert_eq!(stopped, ErrorCode::Stop(StopError::NotInitialized), "the name is free");
 }
 
+/// Its archive is removed, unless the abort comes too late.
+#[test]
+fn a_stop_fails_if_an_abort_follows() {
+    for bytes in [0, 64] {
+        let mut scene = Scene::new();
+        scene.started(CLIENT, 1, detached("a"));
+        let stop = scene.send(CLIENT, stop("a", true));
+        scene.connect(3, USER);
+        let terminated = scene.send(3, terminate("a"));
+        scene.connect(4, USER);
+        let aborter = scene.send(4, abort("a"));
+        assert_eq!(scene.take_actions(), ["stop 1", "discard 1"]);
+        let results = Summary { bytes, ..summary() };
+        scene.on(Input::Session(1, SessionEvent::Ended(Box::new(results.clone()))));
+        let results = Some(Reply::Stopped(Summary { session: "a".to_owned(), ..results }));
+        assert_eq!(scene.reply(3, terminated), results);
+        assert_eq!(scene.reply(4, aborter), results);
+        let stopped = scene.reply(CLIENT, stop);
+        match bytes {
+            0 => assert_eq!(error(stopped).code, ErrorCode::Stop(StopError::Aborted)),
+            _ => assert_eq!(stopped, results),
+        }
+    }
+}
+
 /// Otherwise they would take memory without a limit, if the session does not end.
 #[test]
 fn a_connection_waits_once_for_the_end_of_a_session() {
