@@ -22,6 +22,16 @@ impl Limited {
         self.dropped.map_or(0, |loss| loss.number)
     }
 
+    /// Adds the records beyond the limit to the provider's own losses by reason.
+    pub(crate) fn add_dropped(&self, losses: &mut Vec<(LossReason, u64)>) {
+        let dropped = self.dropped();
+        match losses.iter_mut().find(|(reason, _)| *reason == LossReason::BufferFull) {
+            Some((_, number)) => *number = number.saturating_add(dropped),
+            None if dropped != 0 => losses.push((LossReason::BufferFull, dropped)),
+            None => {}
+        }
+    }
+
     /// Adds it to the results of a provider.
     pub(crate) fn limit(&self, closing: &mut Closing) {
         closing.overwritten = closing.overwritten.saturating_add(self.overwritten);

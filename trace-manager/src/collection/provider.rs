@@ -220,15 +220,17 @@ impl ProviderData {
         self.sessions.get(&session).map_or(0, |window| window.dropped(&self.collector))
     }
 
-    /// Returns its statistics so far, without bytes of an archive.
-    pub(crate) fn statistics(&self) -> ProviderStatistics {
+    /// Returns its statistics so far, without bytes of an archive. Its losses are those of a
+    /// session.
+    pub(crate) fn statistics(&self, session: SessionNumber) -> ProviderStatistics {
+        let window = self.sessions.get(&session);
         let durable_size = self.layout.durable_size() as u64;
         ProviderStatistics {
             id: self.identity.id,
             pid: self.identity.pid,
             name: self.identity.name.clone(),
             wrapped_count: self.collector.wrapped_count(),
-            dropped: self.collector.dropped_by_reason(),
+            dropped: window.map_or_else(Vec::new, |it| it.dropped_by_reason(&self.collector)),
             durable_used: self.collector.durable_end().min(durable_size),
             durable_size,
             buffer_size: self.layout.total_size() as u64,

@@ -97,6 +97,7 @@ impl Last {
     fn limit(&self, closed: &mut Closed, summary: &mut ProviderSummary) {
         summary.overwritten = summary.overwritten.saturating_add(self.limited.overwritten);
         summary.dropped = summary.dropped.saturating_add(self.limited.dropped());
+        self.limited.add_dropped(&mut summary.dropped_by_reason);
         if let Some(closing) = &mut closed.closing {
             self.limited.limit(closing);
         }

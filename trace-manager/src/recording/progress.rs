@@ -49,10 +49,11 @@ impl Recording {
 
     /// Returns the statistics of the connected providers, and of those that have left last.
     pub(crate) fn statistics(&self, collection: &Collection) -> Vec<ProviderStatistics> {
-        let statistics = |provider: &ProviderData| ProviderStatistics {
-            events: self.events_of(provider),
-            bytes: self.outputs.archive.bytes(provider.id()),
-            ..provider.statistics()
+        let statistics = |provider: &ProviderData| {
+            let mut statistics = provider.statistics(self.number);
+            self.retention.limited(provider.id()).add_dropped(&mut statistics.dropped);
+            let bytes = self.outputs.archive.bytes(provider.id());
+            ProviderStatistics { events: self.events_of(provider), bytes, ..statistics }
         };
         let departed = self.departed.newest().filter(|(id, _)| !collection.has(*id, self.number));
         let departed = departed.map(|(_, summary)| of_departed(summary));

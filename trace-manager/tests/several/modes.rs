@@ -153,6 +153,10 @@ fn a_oneshot_session_beside_a_streaming_one_keeps_its_first_records() {
     let oneshot = stage.start("oneshot.fxt", small);
     let program = Program::start(stage.manager.path(), "one");
     program.run(20_000);
+    wait_until("the losses are counted", || {
+        let statistics = oneshot.handle.statistics().unwrap();
+        statistics.iter().any(|it| it.dropped.iter().any(|(_, number)| *number > 1000))
+    });
     let recorded = program.end();
     assert_eq!(streaming.end().0.numbers("b"), recorded["b"]);
     let (archive, summary) = oneshot.end();
@@ -167,6 +171,8 @@ fn a_oneshot_session_beside_a_streaming_one_keeps_its_first_records() {
 /// another session's mode gives the program may be full for a moment, which loses more.
 fn assert_lost(summary: &SessionSummary, recorded: usize) {
     assert!(summary.lost() >= recorded as u64, "{recorded} of {summary:?}");
+    let by_reason = summary.providers.iter().flat_map(|it| &it.dropped_by_reason);
+    assert_eq!(by_reason.map(|(_, number)| number).sum::<u64>(), summary.lost(), "{summary:?}");
 }
 
 #[test]
