@@ -12,8 +12,12 @@ pub(crate) struct Limited {
     pub(crate) overwritten: u32,
     /// The losses that dropped and removed records report.
     pub(crate) unreported: u64,
-    /// The events among dropped and removed records.
+    /// Dropped and removed records, with those that name a chunk's thread.
+    pub(crate) records: u64,
+    /// The events among them.
     pub(crate) events: u64,
+    /// Those among them that are neither events nor names.
+    pub(crate) others: u64,
 }
 
 impl Limited {

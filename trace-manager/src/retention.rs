@@ -281,7 +281,7 @@ impl Retained {
 
     fn drop_record(&mut self, record: &[u64]) {
         let at = record.get(1).copied().filter(|_| is_event(record));
-        self.limited.events += u64::from(at.is_some());
+        self.leave_out(record);
         let loss = self.limited.dropped.get_or_insert_with(|| {
             let at = at.unwrap_or(0);
             Loss { thread: None, number: 0, from: at, to: at }
@@ -292,6 +292,14 @@ impl Retained {
             loss.from = loss.from.min(at);
             loss.to = loss.to.max(at);
         }
+    }
+
+    /// Counts a record that the archive does not get.
+    fn leave_out(&mut self, record: &[u64]) {
+        let is_other = !is_event(record) && !is_thread(record) && !is_metadata(record);
+        self.limited.records += 1;
+        self.limited.events += u64::from(is_event(record));
+        self.limited.others += u64::from(is_other);
     }
 
     /// Adds a block. Returns the oldest blocks beyond the limit, without words.
@@ -315,15 +323,10 @@ impl Retained {
         self.limited.unreported += self.count_reports(reported);
         // Objects in events are not bounded by the durable buffer, so they are limited too.
         for record in split_records(&oldest.words) {
-            if !is_metadata(record) {
-                self.limited.events += u64::from(is_event(record));
-                continue;
-            }
-            let is_string = record
-                .first()
-                .is_some_and(|header| record::Type::get(*header) == RecordType::String.bits());
-            if is_string || self.metadata.len() < limit {
-                self.metadata.extend_from_slice(record);
+            let is_kept = is_metadata(record) && (is_string(record) || self.metadata.len() < limit);
+            match is_kept {
+                true => self.metadata.extend_from_slice(record),
+                false => self.leave_out(record),
             }
         }
         let words = spares.share(oldest.words.get(..SECTION).unwrap_or_default().to_vec());
@@ -351,6 +354,10 @@ pub(crate) fn is_metadata(record: &[u64]) -> bool {
         Some(RecordType::Thread) => thread::Index::get(*header) != u64::from(CHUNK_THREAD.bits()),
         _ => false,
     }
+}
+
+fn is_string(record: &[u64]) -> bool {
+    record.first().is_some_and(|header| record::Type::get(*header) == RecordType::String.bits())
 }
 
 fn is_event(record: &[u64]) -> bool {

@@ -4,6 +4,7 @@ use trace_format::notes::Omission;
 
 use super::{LastRecords, Recording};
 use crate::collection::LastOfSession;
+use crate::limited::Limited;
 use crate::machine::ProviderId;
 use crate::records::{Records, SECTION};
 use crate::retention::Last;
@@ -24,7 +25,7 @@ impl Recording {
         self.close_conditions(provider, &summary.end, left);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);
-        let left_out = kept.limited.events;
+        let left_out = kept.limited;
         if !is_limited {
             for provider in self.retention.charge(id, kept.words.len()) {
                 self.note_progress(provider);
@@ -54,8 +55,7 @@ impl Recording {
         if let Some(counts) = self.selection.remove(provider).or(cleared) {
             set_counts(&mut summary, counts);
         }
-        summary.events = summary.events.saturating_sub(left_out);
-        summary.records = summary.records.saturating_sub(left_out);
+        left_out.subtract(&mut summary);
         summary.bytes = self.outputs.archive.take_bytes(provider);
         let is_heeded = self.config.may_trigger(summary.uid);
         if is_heeded {
@@ -89,6 +89,16 @@ impl Recording {
         let streamed = is_streamed.then(|| records.words.to_vec());
         self.expect_earlier(provider);
         (self.retention.finish(provider, &records.words, reported), streamed)
+    }
+}
+
+impl Limited {
+    /// Takes the records that are left out from the counts of a provider. Its categories keep all
+    /// events that the session has selected.
+    fn subtract(&self, summary: &mut ProviderSummary) {
+        summary.records = summary.records.saturating_sub(self.records);
+        summary.events = summary.events.saturating_sub(self.events);
+        summary.others = summary.others.saturating_sub(self.others);
     }
 }
 

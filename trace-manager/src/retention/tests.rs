@@ -2,7 +2,7 @@ use super::*;
 use crate::fixture::event;
 use trace_format::encode::append;
 use trace_format::record::Record;
-use trace_format::ThreadKoids;
+use trace_format::{Log, Thread, ThreadKoids};
 
 /// The words of an event of the fixture.
 const EVENT: usize = 4;
@@ -120,6 +120,31 @@ fn a_circular_session_gets_the_last_records_and_all_strings() {
     let last = retention.finish(7, &end, 0);
     assert_eq!(last.words, words(&[string(1), event(2), thread(), event(3), event(4)]));
     assert_eq!((last.limited.overwritten, last.limited.dropped.is_none()), (1, true));
+}
+
+/// A chunk's thread is a record of the archive, and no other one of the program.
+#[test]
+fn records_that_are_left_out_are_counted() {
+    let koids = ThreadKoids::new(1, 2);
+    let log = Record::Log(Log { ticks: 1, thread: Thread::Inline(koids), message: b"a" });
+    let [chunk, named] = [CHUNK_THREAD.bits(), 2].map(|index| Record::Thread { index, koids });
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+        let mut retention = retention(mode, 0);
+        for _ in 0..2 {
+            retention.accept(block(&[
+                string(1),
+                named.clone(),
+                chunk.clone(),
+                event(1),
+                log.clone(),
+            ]));
+        }
+        // The newest block is kept.
+        let blocks = if mode == BufferingMode::Oneshot { 2 } else { 1 };
+        let Limited { records, events, others, .. } = retention.limited(7);
+        let names = u64::from(mode == BufferingMode::Circular);
+        assert_eq!((records, events, others), (3 * blocks + names, blocks, blocks), "{mode:?}");
+    }
 }
 
 /// The reports are not in the archive. Losses from before the provider joined belong to no session.

@@ -12,6 +12,8 @@ use trace_format::Reader;
 pub(crate) struct Archive {
     /// Category and number, in the archive's order.
     events: Vec<(String, u64)>,
+    /// The number of records.
+    pub(crate) records: u64,
     /// Names of the events of category `trace`.
     pub(crate) notes: Vec<String>,
     /// The ticks of the programs' events, in the archive's order.
@@ -32,6 +34,7 @@ impl Archive {
         let (mut archive, mut audit) = (Self::default(), Audit::default());
         while let Some(item) = reader.next().unwrap() {
             audit.item(&item);
+            archive.records += 1;
             let Record::Event(event) = &item.record else { continue };
             let (category, name) = (item.text(event.category), item.text(event.name));
             let values = event.arguments.iter().filter_map(|argument| match argument.value {
