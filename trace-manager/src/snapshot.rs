@@ -49,7 +49,9 @@ pub(crate) struct Snapshot {
 /// The contents of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) prefix: Prefix,
+    /// The archive so far. `None` if it has failed: the late records begin with the magic number
+    /// record.
+    pub(crate) prefix: Option<Prefix>,
     /// The rate of the CPU's counter, in ticks per second.
     pub(crate) rate: u64,
     /// Records of departed providers that are not in the prefix.
@@ -177,7 +179,10 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
 
 fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let Contents { prefix, rate, late_records, extracts, mut filters } = contents;
-    let mut length = prefix.copy_to(output, rate)?;
+    let mut length = match &prefix {
+        Some(prefix) => prefix.copy_to(output, rate)?,
+        None => 0,
+    };
     // It keeps the parts of the archive.
     drop(prefix);
     let mut write = |words: &[u64]| {
@@ -213,6 +218,7 @@ mod tests {
 
     fn contents(prefix: Prefix) -> Contents {
         let late_records = vec![shared(&[4]), shared(&[5, 6])];
+        let prefix = Some(prefix);
         Contents { prefix, rate: 77, late_records, extracts: Vec::new(), filters: [None, None] }
     }
 
@@ -258,7 +264,7 @@ mod tests {
         let writer = archive(&directory.path().join("a.fxt"));
         let mut contents = contents(writer.prefix().unwrap());
         writer.finish(1).join().unwrap();
-        contents.prefix.bytes += 8;
+        contents.prefix.as_mut().unwrap().bytes += 8;
         let error = write(&path, contents).unwrap_err();
         assert!(error.to_string().contains("ended early"), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the archive");

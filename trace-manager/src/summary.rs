@@ -29,7 +29,7 @@ pub struct Progress {
     pub events: u64,
     /// Bytes of the archive written so far.
     pub bytes: u64,
-    /// Records dropped so far.
+    /// Records dropped so far, also those that are not written because the archive has failed.
     pub lost: u64,
     /// The number of refused providers so far.
     pub refusals: u64,

@@ -170,3 +170,22 @@ fn a_trigger_of_parts_requires_an_archive_that_is_cut() {
     let run = start(&["--rotate", "1m"]);
     assert!(run.code() != 0 && run.stderr().contains("its own configuration"), "{run:?}");
 }
+
+/// The directory of the archive has another name by then.
+#[test]
+fn a_snapshot_of_a_trigger_that_fails_is_logged() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mut command = trace(&["daemon", "--socket"]);
+    command.arg(directory.path().join("manager.sock")).arg("--dir").arg(directory.path());
+    let child = command.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let daemon = Daemon { directory, child };
+    wait_until("the daemon answers", || Controller::connect(&daemon.path("control.sock")).is_ok());
+    std::fs::create_dir(daemon.path("old")).unwrap();
+    let options = ["-m", "circular", "-o", "old/a.fxt", "--trigger", "every:2s"];
+    daemon.json(&[&["start", "--name", "a"], &options[..]].concat());
+    std::fs::rename(daemon.path("old"), daemon.path("new")).unwrap();
+    wait_until("the failure is logged", || {
+        std::fs::read_to_string(&log).unwrap().contains("session a: no snapshot ")
+    });
+}

@@ -1,6 +1,6 @@
 //! `trace snapshot`
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use indicatif::HumanBytes;
 use serde_json::json;
 
@@ -13,8 +13,9 @@ use crate::sessions::find_session;
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let (to, descriptor) = output(&args.output)?;
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
-    let bytes = found.controller.snapshot(&found.name, to, &descriptor)?;
     let path = args.output.display();
+    let taken = found.controller.snapshot(&found.name, to, &descriptor);
+    let bytes = taken.with_context(|| format!("cannot write the snapshot {path}"))?;
     if args.json && args.output.as_os_str() != STANDARD {
         print_json(&json!({ "archive": args.output.to_string_lossy(), "bytes": bytes }))?;
     } else {

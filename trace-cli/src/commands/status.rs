@@ -94,13 +94,16 @@ fn refused(session: &SessionInfo) -> Option<String> {
     Some(visible(&line).into_owned() + "\n")
 }
 
-/// Returns the output, or its error. A session without a guard is marked.
+/// Returns the output, with its error. A session without a guard is marked.
 fn output(session: &SessionInfo) -> String {
-    let output = session.failure.as_ref().unwrap_or(&session.output);
-    match &session.guard_failure {
-        None => output.clone(),
-        Some(reason) => format!("{output} (no guard: {reason})"),
+    let mut output = session.output.clone();
+    if let Some(reason) = &session.failure {
+        output += &format!(" (failed: {reason})");
     }
+    if let Some(reason) = &session.guard_failure {
+        output += &format!(" (no guard: {reason})");
+    }
+    output
 }
 
 fn mode(session: &SessionInfo) -> String {
@@ -185,4 +188,19 @@ fn provider_json(provider: &ProviderStatistics) -> Value {
         "buffer_size": provider.buffer_size,
         "end": end(provider).map(|end| end.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failure_of_an_archive_is_behind_its_path() {
+        let mut session = SessionInfo { output: "/tmp/a.fxt".to_owned(), ..Default::default() };
+        assert_eq!(output(&session), "/tmp/a.fxt");
+        session.failure = Some("no space left on device".to_owned());
+        session.guard_failure = Some("no memory".to_owned());
+        let expected = "/tmp/a.fxt (failed: no space left on device) (no guard: no memory)";
+        assert_eq!(output(&session), expected);
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) struct WriterStatus {
     failure: Mutex<Option<String>>,
     /// The text of the error of the last cut. The archive continues without the cut.
     cut_failure: Mutex<Option<String>>,
+    /// Records that are not written because the archive has failed.
+    pub(super) unwritten: AtomicU64,
     /// Why a block did not reach the writer.
     lost: Mutex<Option<io::Error>>,
     /// Set by the writer thread, with release, as its last store.
@@ -23,6 +25,11 @@ pub(crate) struct WriterStatus {
 impl WriterStatus {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of records that are not written because the archive has failed.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.unwritten.load(Ordering::Relaxed)
     }
 
     pub(crate) fn failure(&self) -> Option<String> {

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use trace_format::layout::{record, RecordType};
+use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::file::{Directory, NewFile};
 
 use super::prefix::Prefix;
-use super::spool::{Block, BlockInfo, Cut, Spool};
+use super::spool::{Block, BlockInfo, Cut, Ready, Spool};
 use super::status::{EndOnDrop, WriterStatus};
 use crate::error::{ArchiveError, ManagerError};
 use crate::ledger::GuardHandle;
@@ -235,10 +237,7 @@ impl WriterThread {
         if let Err(error) = &written {
             self.status.fail(error);
             self.guard.iter().for_each(GuardHandle::fail);
-            // The session continues, and its further blocks are dropped.
-            while let Some(block) = self.spool.pop() {
-                let _ = block.map(|block| self.spool.release(block));
-            }
+            self.drop_blocks();
         }
         if let Some(error) = self.status.take_lost() {
             written = written.and(Err(error));
@@ -270,6 +269,7 @@ impl WriterThread {
             GuardHandle::before_write(info.update.as_ref(), self.bytes);
             if let Err(error) = self.write_all(block.bytes()) {
                 self.bytes = start;
+                self.count_unwritten(&block);
                 return Err(error);
             }
             if let Some(guard) = &self.guard {
@@ -282,6 +282,21 @@ impl WriterThread {
             self.spool.release(block);
         }
         Ok(())
+    }
+
+    /// Drops further blocks: the session continues without the archive.
+    fn drop_blocks(&self) {
+        while let Some(block) = self.spool.pop() {
+            let Ok(block) = block else { continue };
+            self.count_unwritten(&block);
+            self.spool.release(block);
+        }
+    }
+
+    fn count_unwritten(&self, block: &Ready) {
+        if block.info().role == BlockRole::Content {
+            self.status.unwritten.fetch_add(count_records(block.bytes()), Ordering::Relaxed);
+        }
     }
 
     /// Completes the present part, and begins the next one. If the next file cannot be created,
@@ -375,6 +390,28 @@ impl WriterThread {
         });
         self.failed_part.map_or(completed, Err).map(|()| bytes)
     }
+}
+
+/// Returns the number of records that are neither names nor metadata.
+fn count_records(bytes: &[u8]) -> u64 {
+    let (mut rest, mut count) = (bytes, 0);
+    while let Some((header, _)) = rest.split_first_chunk() {
+        let header = u64::from_le_bytes(*header);
+        let size = record_words(header).map_or(rest.len(), |words| words * 8);
+        let is_name = matches!(
+            RecordType::from_bits(record::Type::get(header)),
+            None | Some(
+                RecordType::Metadata
+                    | RecordType::Initialization
+                    | RecordType::String
+                    | RecordType::Thread
+                    | RecordType::KernelObject
+            )
+        );
+        count += u64::from(!is_name);
+        rest = rest.get(size.max(8)..).unwrap_or_default();
+    }
+    count
 }
 
 /// The file of an incomplete archive, and its name.

@@ -125,7 +125,12 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 commands.on_snapshot(&causes, &path);
             }
             Notice::Part { path } => commands.on_part(&path),
-            Notice::Snapshot { result: Err(_), .. } | Notice::Alert { .. } => {}
+            Notice::Snapshot { path, result: Err(error), .. } => shared.log(
+                Level::Error,
+                owner,
+                format_args!("session {}: no snapshot {}: {error}", name, path.display()),
+            ),
+            Notice::Alert { .. } => {}
         }
     }
     if queue.dropped() != 0 {

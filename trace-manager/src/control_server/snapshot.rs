@@ -15,6 +15,7 @@ use trace_protocol::file::random_name;
 use super::machine::{SnapshotJob, Ticket};
 use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
+use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::output::stream;
 
@@ -58,8 +59,18 @@ fn take(handle: &SessionHandle, job: SnapshotJob, shared: &Shared) -> Result<u64
     let opened = File::open(&path);
     // Fails if there is no snapshot.
     let _ = fs::remove_file(&path);
-    taken.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))?;
+    taken.map_err(|error| ControlError::general(GeneralError::Failed, reason(error)))?;
     opened.and_then(|file| write(file, output, shared.limits.patience)).map_err(failed)
+}
+
+/// Returns why a snapshot was not taken. The path in the scratch folder means nothing to users.
+fn reason(error: ManagerError) -> String {
+    match error {
+        ManagerError::Snapshot { source, .. } => {
+            format!("the daemon cannot copy the records: {source}")
+        }
+        error => error.to_string(),
+    }
 }
 
 /// Returns the number of bytes.
@@ -129,6 +140,14 @@ mod tests {
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn an_error_does_not_name_the_scratch_folder() {
+        let (path, source) = ("/run/trace/.snapshot-7.fxt".into(), io::Error::other("no space"));
+        let failed = ManagerError::Snapshot { path, source };
+        assert_eq!(reason(failed), "the daemon cannot copy the records: no space");
+        assert_eq!(reason(ManagerError::SessionEnded), ManagerError::SessionEnded.to_string());
+    }
 
     #[test]
     fn a_copy_fails_if_its_output_is_not_read() {

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use trace_protocol::archive::ClockSample;
+use trace_protocol::archive::{self, ClockSample};
+use trace_protocol::mode::BufferingMode;
 
+use super::rotation::ticks_per_second;
 use super::Recording;
 use crate::category_filter::CategoryFilter;
 use crate::clock::counter_rate;
@@ -84,6 +86,8 @@ impl Recording {
     ) {
         let contents = self.contents(collection);
         let (missing, uncopied) = match &contents {
+            // The openings of those that have left are in the archive.
+            Ok(Contents { prefix: None, .. }) => (0, collection.ids_of(self.number).collect()),
             Ok(_) => (self.finishing, collection.ids_of(self.number).collect()),
             Err(_) => (0, BTreeSet::new()),
         };
@@ -130,11 +134,16 @@ impl Recording {
 
     fn contents(&self, collection: &Collection) -> Result<Contents, ManagerError> {
         check_copy(collection.buffer_sizes(self.number), available_memory())?;
+        let now = ClockSample::now();
+        let rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
+        let (prefix, late_records) = match self.is_in_memory() {
+            true => (None, self.reopened(collection, rate, &now)),
+            false => (Some(self.outputs.archive.prefix()?), self.retained(|_| true)),
+        };
         Ok(Contents {
-            prefix: self.outputs.archive.prefix()?,
-            rate: counter_rate(&self.start_clocks, &ClockSample::now())
-                .unwrap_or(self.estimated_rate),
-            late_records: self.retained(),
+            prefix,
+            rate,
+            late_records,
             extracts: Vec::new(),
             filters: [Some(self.selection.clone()), self.outputs.filter()],
         })
@@ -153,8 +162,30 @@ impl Recording {
         })
     }
 
-    /// Returns the records that the archive does not have yet.
-    fn retained(&self) -> Vec<Words> {
+    /// Returns whether a snapshot has what is in memory only: the archive of a circular session
+    /// has failed, and the records of connected programs are not in it.
+    fn is_in_memory(&self) -> bool {
+        self.config.mode == BufferingMode::Circular && self.writer_status().failure().is_some()
+    }
+
+    /// Returns the begin of a snapshot without the archive: the connected providers' openings,
+    /// durable and retained records.
+    fn reopened(&self, collection: &Collection, rate: u64, now: &ClockSample) -> Vec<Words> {
+        let mut words = self.spares.take();
+        archive::magic(&mut words);
+        for provider in collection.of_session(self.number) {
+            let identity = provider.identity();
+            archive::opening(&mut words, identity, ticks_per_second(identity, rate), now);
+            words.extend(provider.durable_records());
+        }
+        let mut all = vec![self.spares.share(words)];
+        let ids: Vec<u32> = collection.of_session(self.number).map(|it| it.id()).collect();
+        all.extend(self.retained(|id| ids.contains(&id)));
+        all
+    }
+
+    /// Returns the records of these providers that the archive does not have yet.
+    fn retained(&self, is_selected: impl Fn(u32) -> bool) -> Vec<Words> {
         let mut filter = self.outputs.filter();
         let mut select = |(provider, words)| {
             let records = Records {
@@ -170,7 +201,8 @@ impl Recording {
                 None => records.words,
             }
         };
-        self.retention.contents().into_iter().map(&mut select).collect()
+        let contents = self.retention.contents().into_iter().filter(|(id, _)| is_selected(*id));
+        contents.map(&mut select).collect()
     }
 
     /// Starts to write the snapshots that have the buffers of all providers, and the last records

@@ -107,7 +107,7 @@ impl Active {
             joined: self.recording.programs(),
             events: self.recording.events(collection),
             bytes: status.bytes(),
-            lost: self.recording.lost(collection),
+            lost: self.recording.lost(collection).saturating_add(status.unwritten()),
             refusals,
             last_refusal,
             archive_failure: status.failure().or_else(|| status.cut_failure()),

@@ -106,6 +106,25 @@ fn a_failed_snapshot_is_reported_and_harms_nothing() {
     assert_eq!(stage.files(), ["out.fxt"]);
 }
 
+/// The records of connected programs are not in it.
+#[test]
+fn a_circular_session_whose_archive_has_failed_has_snapshots() {
+    let stage = Stage::new();
+    let full = ArchiveTarget::File("/dev/full".into());
+    let session = stage.manager.start(impatient(BufferingMode::Circular), full).unwrap();
+    wait_until(|| session.progress().archive_failure.is_some());
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let buffers = provider.enter();
+    let all = buffers.chunk(0, 0, 0);
+    let path = stage.directory.path().join("now.fxt");
+    session.snapshot(&path).unwrap();
+    assert_eq!(times(&path), Vec::from_iter(0..all));
+    session.stop();
+    provider.leave(buffers);
+    wait_until(|| session.progress().lost >= all);
+    session.join().unwrap().archive.unwrap_err();
+}
+
 #[test]
 fn an_archive_that_is_a_pipe_has_no_snapshots() {
     let stage = Stage::new();
