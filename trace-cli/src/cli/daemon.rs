@@ -343,7 +343,9 @@ pub(crate) enum FollowFormat {
 
 /// Show the sessions of the daemon, or the programs of one
 ///
-/// Each running `trace record` of this user is shown with its process id.
+/// Each running `trace record` of this user is shown with its process id. Of a
+/// oneshot or circular session that shares programs with others, the number of
+/// events is an upper bound until its records are collected.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
