@@ -82,8 +82,8 @@ fn packets(bytes: &[u8], size: usize, take: fn(&mut PacketDecoder, &mut Found)) 
     (found, decoder.skipped_bytes())
 }
 
-/// Takes bytes for a trace, a PSB, and code: the flow ends, and pieces do not matter. Times are those
-/// of one of [`TIMINGS`], which the length chooses: decoding is what takes the time here.
+/// Takes bytes for a trace, a PSB, and code: the flow ends, and pieces do not matter. Times are
+/// those of one of [`TIMINGS`], which the length chooses: decoding is what takes the time here.
 pub fn flow(bytes: &[u8]) {
     let split = bytes.windows(PSB.len()).rposition(|window| window == PSB).unwrap_or(0);
     let (trace, code) = bytes.split_at(split);

@@ -131,13 +131,7 @@ fn records_that_are_left_out_are_counted() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut retention = retention(mode, 0);
         for _ in 0..2 {
-            retention.accept(block(&[
-                string(1),
-                named.clone(),
-                chunk.clone(),
-                event(1),
-                log.clone(),
-            ]));
+            retention.accept(block(&[string(1), named, chunk, event(1), log]));
         }
         // The newest block is kept.
         let blocks = if mode == BufferingMode::Oneshot { 2 } else { 1 };

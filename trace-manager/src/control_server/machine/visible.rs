@@ -39,8 +39,8 @@ impl ControlMachine {
     }
 
     /// Finds a session by its name. An empty name is the only one that has not ended, or else the
-    /// only one that has, and whose results nobody has taken. Root's own session comes before those of
-    /// other users.
+    /// only one that has, and whose results nobody has taken. Root's own session comes before those
+    /// of other users.
     pub(super) fn find(&self, ticket: Ticket, name: &str) -> Result<SessionId, Refused> {
         let missing = |reason: String| Err(general(GeneralError::NoSession, reason));
         let own = self.peer(ticket).map(|peer| peer.uid);
