@@ -385,6 +385,7 @@ mod tests {
                 output: Path::new("a.fxt"),
                 triggers: &[],
                 command: &[],
+                xray: false,
                 functions: None,
                 json: false,
                 quiet: false,
