@@ -124,10 +124,10 @@ impl Writer {
         thread::attached().map(Self::new)
     }
 
-    /// Ends a call of this module that a signal handler has interrupted and left by a jump. `here` is
-    /// an address on the thread's own stack, in the frame of a function that is being called now:
-    /// nothing is done if the interrupted call's frame is above it. A record that is not complete is
-    /// counted as lost.
+    /// Ends a call of this module that a signal handler has interrupted and left by a jump. `here`
+    /// is an address on the thread's own stack, in the frame of a function that is being called
+    /// now: nothing is done if the interrupted call's frame is above it. A record that is not
+    /// complete is counted as lost.
     pub fn leave_above(self, here: usize) {
         self.0.leave_above(&RECORDER, here);
     }

@@ -219,7 +219,8 @@ fn jump_out_of_record(harness: &Harness, slot: &Slot) {
     let _open = slot.open(harness.recorder, 2).unwrap();
 }
 
-/// A signal handler interrupts a record, and jumps to a function that has called that of the record.
+/// A signal handler interrupts a record, and jumps to a function that has called that of the
+/// record.
 #[test]
 fn a_thread_that_jumps_out_of_a_record_goes_on_recording() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {

@@ -12,18 +12,18 @@
 
 use crate::sync::Ordering;
 
-use super::recorder::{Full, Recorder};
-use super::reservation::Reservation;
+use super::recorder::Recorder;
 use super::slot::Slot;
 
 /// In a sequence number: the slot is busy.
 pub(super) const BUSY: u64 = 1;
 
-/// What each trace point adds to the sequence number, whose other bits are 0 while the slot is idle.
+/// What each trace point adds to the sequence number, whose other bits are 0 while the slot is
+/// idle.
 pub(super) const TURN: u64 = 1 << 48;
 
-/// In the sequence number of a busy slot: the address in a frame. Higher bits are none of addresses,
-/// or are tags of them.
+/// In the sequence number of a busy slot: the address in a frame. Higher bits are none of
+/// addresses, or are tags of them.
 const FRAME: u64 = TURN - 1 - BUSY;
 
 /// Bytes that the kernel saves on the stack before it calls a handler, at least: on x86-64 the red
@@ -38,25 +38,6 @@ pub(super) fn here() -> usize {
 }
 
 impl Slot {
-    /// [`Slot::open_or`] for a slot that is busy: counts the record as lost, unless what made the
-    /// slot busy is gone. `here` is in the frame of the trace point.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn open_interrupted<'a>(
-        &'a self,
-        recorder: &Recorder,
-        words: usize,
-        full: Full,
-        here: usize,
-    ) -> Option<Reservation<'a>> {
-        if self.is_above(here) && !is_on_signal_stack() {
-            self.leave_above(recorder, here);
-            return self.open_or(recorder, words, full);
-        }
-        recorder.lost_nested(self);
-        None
-    }
-
     /// Leaves the trace point that the calling thread was interrupted in, if the address `here` on
     /// the thread's own stack, in the frame of a function that is being called now, shows that its
     /// frame is gone. A record that it has not committed is counted as lost.
@@ -77,7 +58,7 @@ impl Slot {
     }
 
     /// Whether the slot is busy, and what runs at `here` cannot be inside of its trace point.
-    fn is_above(&self, here: usize) -> bool {
+    pub(super) fn is_above(&self, here: usize) -> bool {
         let sequence = self.sequence.load(Ordering::Relaxed);
         sequence & BUSY != 0 && sequence & FRAME < (here as u64 & FRAME) + SAVED
     }
@@ -96,7 +77,7 @@ impl Slot {
 
 /// Whether the calling thread is on its alternate signal stack. Also true where the kernel does not
 /// say.
-fn is_on_signal_stack() -> bool {
+pub(super) fn is_on_signal_stack() -> bool {
     let mut stack = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: the first pointer may be null, and the second is to a live structure.
     let failed = unsafe { libc::sigaltstack(core::ptr::null(), &mut stack) } != 0;

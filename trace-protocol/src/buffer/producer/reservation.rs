@@ -3,7 +3,7 @@
 use crate::fence::light_fence;
 use crate::sync::Ordering;
 
-use super::interrupted::{here, BUSY, TURN};
+use super::interrupted::{here, is_on_signal_stack, BUSY, TURN};
 use super::publish::Word;
 use super::recorder::{Full, Recorder};
 use super::slot::Slot;
@@ -76,6 +76,25 @@ impl Slot {
         // SAFETY: `at` is the slot's cursor, with so much room behind it, by one of the checks
         // above.
         Some(unsafe { Reservation::at(self, at, words, sequence) })
+    }
+
+    /// [`Slot::open_or`] for a slot that is busy: counts the record as lost, unless what made the
+    /// slot busy is gone. `here` is in the frame of the trace point.
+    #[cold]
+    #[inline(never)]
+    fn open_interrupted<'a>(
+        &'a self,
+        recorder: &Recorder,
+        words: usize,
+        full: Full,
+        here: usize,
+    ) -> Option<Reservation<'a>> {
+        if self.is_above(here) && !is_on_signal_stack() {
+            self.leave_above(recorder, here);
+            return self.open_or(recorder, words, full);
+        }
+        recorder.lost_nested(self);
+        None
     }
 
     /// Like [`Slot::open`], if the thread writes no record, and has a chunk of the current epoch

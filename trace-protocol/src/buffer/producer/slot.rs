@@ -26,9 +26,9 @@ pub(super) const FUNCTION: u64 = 1 << 60;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
-    /// While the owner writes, it has [`BUSY`](super::interrupted::BUSY) and the address of a frame.
-    /// Each trace point adds [`TURN`](super::interrupted::TURN), so that the service thread can
-    /// distinguish one from the next.
+    /// While the owner writes, it has [`BUSY`](super::interrupted::BUSY) and the address of a
+    /// frame. Each trace point adds [`TURN`](super::interrupted::TURN), so that the service thread
+    /// can distinguish one from the next.
     pub(super) sequence: AtomicU64,
     /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to
     /// take the slow path; 0 without a chunk.
