@@ -33,6 +33,7 @@ fn in_handler(run: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "frames are in no order there")]
 fn records_inside_a_record_are_dropped_and_reported() {
     let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
     let slot = harness.attach(1);
@@ -222,6 +223,7 @@ fn jump_out_of_record(harness: &Harness, slot: &Slot) {
 /// A signal handler interrupts a record, and jumps to a function that has called that of the
 /// record.
 #[test]
+#[cfg_attr(miri, ignore = "frames are in no order there")]
 fn a_thread_that_jumps_out_of_a_record_goes_on_recording() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
         let mut harness = Harness::new(mode, 64 << 10);
@@ -245,16 +247,38 @@ fn a_thread_that_jumps_out_of_a_record_goes_on_recording() {
     }
 }
 
+/// The signal comes when the record is committed, and the slot is not idle yet.
+#[test]
+#[cfg_attr(miri, ignore = "frames are in no order there")]
+fn a_committed_record_that_is_jumped_out_of_is_kept() {
+    #[inline(never)]
+    fn commit_and_jump(harness: &Harness, slot: &Slot) {
+        let open = slot.open(harness.recorder, 2).unwrap();
+        open.words()[1].store(2, Ordering::Relaxed);
+        open.words()[0].store(header(EventType::Instant, 2), Ordering::Release);
+    }
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    assert!(harness.instant(slot, 1));
+    commit_and_jump(&harness, slot);
+    assert!(harness.instant(slot, 3));
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(instants(&out, 1), [1, 2, 3]);
+    assert_eq!(harness.collector.dropped(), 0);
+}
+
 /// The handler's own records do not show that the interrupted record is gone.
 #[test]
+#[cfg_attr(miri, ignore = "frames are in no order there")]
 fn records_of_a_handler_leave_the_interrupted_record_alone() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
     let slot = harness.attach(1);
     let open = slot.open(harness.recorder, 2).unwrap();
     in_handler(|| {
-        assert!(slot.open(harness.recorder, 2).is_none());
+        assert!(!harness.instant(slot, 1));
         slot.leave_above(harness.recorder, 0);
-        assert!(slot.open(harness.recorder, 2).is_none());
+        assert!(!harness.instant(slot, 2));
     });
     open.words()[1].store(9, Ordering::Relaxed);
     open.commit(header(EventType::Instant, 2));

@@ -66,6 +66,10 @@ impl Wake for WakeWord {
     fn wake(&self) {
         self.notify();
     }
+
+    fn is_silent(&self) -> bool {
+        self.is_silent()
+    }
 }
 
 /// The service thread's side.

@@ -6,9 +6,11 @@
 //! and its frames are below what the kernel saves on the stack. So a later trace point whose frame
 //! is not that far below the address, or is above it, shows that the frame is gone.
 //!
-//! This does not hold on the thread's alternate signal stack, which can be anywhere, and for a
-//! program that changes to another stack in a handler and comes back. It also says nothing of trace
-//! points far below: until one is not, or the thread ends, their records are counted as lost.
+//! This does not hold on an alternate signal stack, which can be anywhere: records there are those
+//! of a handler. It also says nothing of trace points far below: until one is not, or the thread
+//! ends, their records are counted as lost. It is wrong if a handler changes to another stack near
+//! the interrupted one, or has one with `SS_AUTODISARM`, which the kernel does not tell of, traces
+//! there, and comes back: the interrupted record and those of the handler may damage each other.
 
 use crate::sync::Ordering;
 
@@ -24,11 +26,14 @@ pub(super) const TURN: u64 = 1 << 48;
 
 /// In the sequence number of a busy slot: the address in a frame. Higher bits are none of
 /// addresses, or are tags of them.
-const FRAME: u64 = TURN - 1 - BUSY;
+pub(super) const FRAME: u64 = TURN - 1 - BUSY;
 
 /// Bytes that the kernel saves on the stack before it calls a handler, at least: on x86-64 the red
 /// zone (128), `siginfo_t` (128), `ucontext_t` (304) and the state of the FPU (512 or more).
-const SAVED: u64 = 1024;
+const SAVED: u64 = if cfg!(target_pointer_width = "64") { 1024 } else { 0 };
+
+/// How far above the address a frame may be, at most: it is of another stack if it is farther.
+const STACK: u64 = 64 << 20;
 
 /// An address in the frame of the function that this is inlined into.
 #[inline(always)]
@@ -48,8 +53,12 @@ impl Slot {
         if !self.is_above(here) {
             return;
         }
+        // What interrupts this is inside of it.
+        let idle = self.sequence.load(Ordering::Relaxed) & !(FRAME | BUSY);
+        self.sequence.store(idle | here as u64 & FRAME | BUSY, Ordering::Relaxed);
         let epoch = self.chunk_epoch();
-        if recorder.has_recorded(epoch) && !self.has_committed() {
+        let is_of_recording = epoch == 0 || recorder.has_recorded(epoch);
+        if recorder.busy_session().is_some() && is_of_recording && !self.has_committed() {
             recorder.lost_nested(self);
         }
         // The record is half there, or complete and not passed over: nothing follows it.
@@ -60,7 +69,9 @@ impl Slot {
     /// Whether the slot is busy, and what runs at `here` cannot be inside of its trace point.
     pub(super) fn is_above(&self, here: usize) -> bool {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        sequence & BUSY != 0 && sequence & FRAME < (here as u64 & FRAME) + SAVED
+        let (frame, here) = (sequence & FRAME, here as u64 & FRAME);
+        let is_near = here == FRAME || here < frame + STACK;
+        sequence & BUSY != 0 && frame < here + SAVED && is_near
     }
 
     /// Leaves the trace point that the calling thread was interrupted in, and to which it does not

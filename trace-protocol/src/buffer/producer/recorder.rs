@@ -351,12 +351,16 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub(super) fn lost_nested(&self, slot: &Slot) {
-        // The interrupted trace point made the slot busy, so that what holds for `refill` holds
-        // here.
-        fence(Ordering::SeqCst);
-        if let Some(session) = self.session(self.epoch.load(Ordering::Acquire)) {
+        if let Some(session) = self.busy_session() {
             self.lost(slot, session, LossReason::Nested);
         }
+    }
+
+    /// The session, if there is a recording. The caller's slot is busy, since a trace point was
+    /// interrupted, so that what holds for `refill` holds here.
+    pub(super) fn busy_session(&self) -> Option<&RecorderSession> {
+        fence(Ordering::SeqCst);
+        self.session(self.epoch.load(Ordering::Acquire))
     }
 
     /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that

@@ -3,7 +3,7 @@
 use crate::fence::light_fence;
 use crate::sync::Ordering;
 
-use super::interrupted::{here, is_on_signal_stack, BUSY, TURN};
+use super::interrupted::{here, is_on_signal_stack, BUSY, FRAME, TURN};
 use super::publish::Word;
 use super::recorder::{Full, Recorder};
 use super::slot::Slot;
@@ -62,9 +62,21 @@ impl Slot {
         full: Full,
     ) -> Option<Reservation<'a>> {
         let here = here();
-        let Some(sequence) = self.enter(here) else {
-            return self.open_interrupted(recorder, words, full, here);
-        };
+        match self.enter(here) {
+            Some(sequence) => self.open_entered(recorder, words, full, sequence),
+            None => self.open_interrupted(recorder, words, full, here),
+        }
+    }
+
+    /// [`Slot::open_or`] behind [`Slot::enter`], which has returned `sequence`.
+    #[inline(always)]
+    fn open_entered<'a>(
+        &'a self,
+        recorder: &Recorder,
+        words: usize,
+        full: Full,
+        sequence: u64,
+    ) -> Option<Reservation<'a>> {
         let mut at = self.cursor.load(Ordering::Relaxed);
         if !self.has_room(recorder, at, words) {
             at = recorder.refill(self, words, full);
@@ -89,12 +101,14 @@ impl Slot {
         full: Full,
         here: usize,
     ) -> Option<Reservation<'a>> {
-        if self.is_above(here) && !is_on_signal_stack() {
-            self.leave_above(recorder, here);
-            return self.open_or(recorder, words, full);
+        // Without a recording, there is nothing to open.
+        let is_silent = recorder.busy_session()?.wake.is_silent();
+        if is_silent || !self.is_above(here) || is_on_signal_stack() {
+            recorder.lost_nested(self);
+            return None;
         }
-        recorder.lost_nested(self);
-        None
+        self.leave_above(recorder, here);
+        self.open_entered(recorder, words, full, self.enter(here)?)
     }
 
     /// Like [`Slot::open`], if the thread writes no record, and has a chunk of the current epoch
@@ -165,12 +179,13 @@ impl Slot {
     #[inline(always)]
     pub(super) fn while_busy<T>(&self, run: impl FnOnce() -> T) -> T {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        if sequence & BUSY != 0 {
-            return run();
-        }
-        self.sequence.store(sequence | here() as u64 | BUSY, Ordering::Relaxed);
+        let idle = sequence & !(FRAME | BUSY);
+        self.sequence.store(idle | here() as u64 | BUSY, Ordering::Relaxed);
         let result = run();
-        self.close(sequence);
+        match sequence & BUSY {
+            0 => self.close(idle),
+            _ => self.sequence.store(sequence, Ordering::Release),
+        }
         result
     }
 

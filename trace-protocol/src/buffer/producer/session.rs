@@ -21,6 +21,11 @@ pub(super) const THREAD_RECORD_WORDS: usize = 3;
 pub trait Wake: fmt::Debug + Send + Sync {
     /// Wakes it. Called on traced threads, in signal handlers too.
     fn wake(&self);
+
+    /// Whether traced threads may make no system call.
+    fn is_silent(&self) -> bool {
+        false
+    }
 }
 
 /// Wakes nobody, where nobody waits.
