@@ -129,22 +129,29 @@ fn is_of_kernel(pattern: &str) -> bool {
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl SessionConfig {
-    /// Checks that a session can have it, and that the memory suffices for one buffer. The start of
-    /// a session checks this, too, when its output is open.
+    /// Checks that a session can have it, and that the memory suffices for one buffer.
+    pub(crate) fn check(&self) -> Result<(), ManagerError> {
+        self.check_options()?;
+        for buffer_size in self.buffer_sizes() {
+            ProviderConfig { buffer_size, ..self.provider_config() }.layout(0)?;
+        }
+        Ok(())
+    }
+
+    fn buffer_sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.providers.iter().filter_map(|spec| spec.buffer_size).chain([self.buffer_size])
+    }
+
+    /// Checks that a session can have it, on any machine. The start of a session checks this, too,
+    /// when its output is open.
     ///
     /// # Errors
     ///
-    /// Sizes and options that no session can have: [`ManagerError::ZeroBufferSize`],
-    /// [`BufferTooLarge`](ManagerError::BufferTooLarge),
-    /// [`RotationMode`](ManagerError::RotationMode) and
+    /// [`ManagerError::ZeroBufferSize`], [`RotationMode`](ManagerError::RotationMode) and
     /// [`RotationSize`](ManagerError::RotationSize).
-    pub fn check(&self) -> Result<(), ManagerError> {
-        let own_sizes = self.providers.iter().filter_map(|spec| spec.buffer_size);
-        for buffer_size in own_sizes.chain([self.buffer_size]) {
-            if buffer_size == 0 {
-                return Err(ManagerError::ZeroBufferSize);
-            }
-            ProviderConfig { buffer_size, ..self.provider_config() }.layout(0)?;
+    pub fn check_options(&self) -> Result<(), ManagerError> {
+        if self.buffer_sizes().any(|size| size == 0) {
+            return Err(ManagerError::ZeroBufferSize);
         }
         if self.rotation.is_some() && self.mode == BufferingMode::Oneshot {
             return Err(ManagerError::RotationMode);

@@ -108,7 +108,7 @@ fn a_recording_whose_daemon_is_killed_names_the_archive() {
     daemon.child.kill().unwrap();
     let run = Run::end_of(recorder);
     assert_eq!(run.code(), 1, "{run:?}");
-    assert!(run.stderr().contains("in killed.fxt, which is completed without"), "{run:?}");
+    assert!(run.stderr().contains("is in killed.fxt, if the session had a guard"), "{run:?}");
     wait_until("the archive is complete", || daemon.path("killed.fxt").exists());
     assert_eq!(processes(&daemon.path("killed.fxt")).len(), 1);
 }

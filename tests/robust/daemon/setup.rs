@@ -204,7 +204,7 @@ fn a_daemon_in_the_background_is_not_taken_for_another_one() {
     let daemon = Daemon::start();
     let run = daemon.run(&["daemon", "--background", "--dir", "."]);
     assert_eq!(run.code(), 1, "{run:?}");
-    assert!(run.stderr().starts_with("trace: the daemon ended: "), "{run:?}");
+    assert!(run.stderr().starts_with("trace: the daemon ended (exit status: 1): "), "{run:?}");
     assert!(run.stderr().contains("in use"), "the reason: {run:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
 
@@ -52,6 +52,7 @@ fn check_format(args: &StartArgs) -> Result<()> {
 pub(crate) struct StartRequest {
     config: TraceConfig,
     output: OwnedFd,
+    path: PathBuf,
 }
 
 /// Returns the request for these options. A relative output is below `directory`.
@@ -93,7 +94,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         keep_alive: args.keep_alive,
         shared: options.shared,
     };
-    Ok(StartRequest { config, output })
+    Ok(StartRequest { config, output, path })
 }
 
 impl StartRequest {
@@ -102,9 +103,10 @@ impl StartRequest {
         (self.config.only, self.config.detached) = (only, detached);
     }
 
-    /// Returns whether the archive is a file, which a guard completes if the daemon is killed.
-    pub(crate) fn is_file(&self) -> bool {
-        matches!(self.config.output, Output::Beneath(_))
+    /// Returns the path of the archive, if it is a file, which a guard completes if the daemon is
+    /// killed.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        matches!(self.config.output, Output::Beneath(_)).then_some(&self.path)
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
         .context("cannot start the daemon")?;
     if let Some(status) = wait(&mut daemon, &control_socket_path(&socket))? {
         match reason(&path, begin) {
-            Some(reason) => bail!("the daemon ended: {reason}"),
+            Some(reason) => bail!("the daemon ended ({status}): {reason}"),
             None => {
                 bail!("the daemon ended ({status}){HINT}its messages are in {}", path.display())
             }

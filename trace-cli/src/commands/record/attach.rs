@@ -47,9 +47,9 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     note(args, &format!("recording {}; Ctrl-C stops", visible(&attach.to_string())));
     let ended = wait(args, &mut controller, &commands, &name, &events);
     let results = ended.and_then(|()| Ok(controller.stop(&name)?));
-    let results = results.map_err(|error| match request.is_file() {
-        true => with_place(error, &args.session.output),
-        false => error,
+    let results = results.map_err(|error| match request.file() {
+        Some(path) => with_place(error, path),
+        None => error,
     })?;
     // Snapshots that were taken meanwhile. They precede the results; the daemon may have ended.
     while let Ok(Some(event)) = controller.next_event(Duration::ZERO) {
@@ -66,7 +66,7 @@ fn with_place(error: Error, output: &Path) -> Error {
     use ControllerError::{Closed, Io};
     match error.downcast_ref() {
         Some(Closed(_) | Io(_)) => anyhow!(
-            "{error}{HINT}what was recorded until then is in {}, which is completed without the daemon",
+            "{error}{HINT}what was recorded until then is in {}, if the session had a guard",
             output.display()
         ),
         _ => error,

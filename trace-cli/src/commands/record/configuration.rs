@@ -44,7 +44,7 @@ pub(crate) fn check(args: &SessionArgs) -> Result<(), ManagerError> {
     let (mode, rotation) = (args.mode.into(), rotation(args));
     let mut config = SessionConfig { mode, rotation, ..SessionConfig::default() };
     set_buffer_sizes(&mut config, args);
-    config.check()
+    config.check_options()
 }
 
 /// Returns the limits of an archive's parts, or `None` if it is one file.
