@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -46,7 +48,7 @@ fn an_error_of_an_output_has_its_reason_once() {
         let (_, errors) =
             run(&mut trace(&["print", name, "--format", format, "-o", "/dev/full"]), 1);
         let expected =
-            format!("trace: cannot print the recording {name}: no space left on device\n");
+            format!("trace: cannot print the recording {name}: cannot write the output: no space left on device\n");
         assert_eq!(errors, expected, "{format}");
     }
     let (_, errors) = run(&mut trace(&["print", name, "--format", "fxt", "-o", "/dev/full"]), 1);
@@ -59,6 +61,21 @@ fn an_error_of_an_output_has_its_reason_once() {
         "trace: cannot print the recording {name}: {name}/insn.thr0.pt: no such file or directory\n"
     );
     assert_eq!(errors, expected);
+}
+
+/// As `head` closes it.
+#[test]
+fn an_output_that_nobody_reads_is_no_error() {
+    let folder = TempDir::new().unwrap();
+    let directory = folder.path().join("recording");
+    let name = directory.to_str().unwrap();
+    record(name);
+    for format in ["raw", "packets", "insns", "calls", "folded", "fxt", "chrome"] {
+        let (closed, _) = UnixStream::pair().unwrap();
+        let mut command = trace(&["print", name, "--format", format, "-o", "-"]);
+        let (_, errors) = run(command.stdout(OwnedFd::from(closed)), 0);
+        assert_eq!(errors, "", "{format}");
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl fmt::Display for PrintError {
         match self {
             Self::Recording(error) => error.fmt(f),
             Self::Packets(_) => write!(f, "cannot read packets"),
-            Self::Output(error) => error.fmt(f),
+            Self::Output(_) => write!(f, "cannot write the output"),
             Self::Archive(error) => error.fmt(f),
             Self::NoTime { tid } => write!(f, "the trace of thread {tid} has no time stamps"),
         }
@@ -76,8 +76,7 @@ impl core::error::Error for PrintError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Recording(error) => error.source(),
-            Self::Packets(error) => Some(error),
-            Self::Output(error) => error.source(),
+            Self::Packets(error) | Self::Output(error) => Some(error),
             Self::Archive(error) => error.source(),
             Self::NoTime { .. } => None,
         }
