@@ -1,6 +1,5 @@
 //! System calls that the standard library does not provide, by subject.
 
-pub(crate) mod blocked;
 pub mod counter;
 pub(crate) mod fd_passing;
 pub(crate) mod files;

@@ -1,13 +1,11 @@
 //! Many threads, and slots that change hands.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Barrier;
 use std::time::Duration;
 
 use trace_format::layout::EventType;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::{LossReason, Slot};
-use trace_protocol::thread_id;
 
 use crate::harness::{clock, events, header, instants, records, Harness, PROCESS};
 
@@ -268,39 +266,6 @@ fn a_committed_record_that_is_jumped_out_of_is_kept() {
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), [1, 2, 3]);
     assert_eq!(harness.collector.dropped(), 0);
-}
-
-/// A thread is blocked after a jump out of a record, or inside of one.
-#[test]
-#[cfg_attr(miri, ignore = "there are no stack pointers of other threads")]
-fn a_blocked_thread_that_has_left_its_record_is_not_waited_for() {
-    #[inline(never)]
-    fn deep(run: impl FnOnce()) {
-        let frame = std::hint::black_box([0_u8; 16 << 10]);
-        run();
-        std::hint::black_box(frame);
-    }
-    for (has_left, patience) in
-        [(true, Duration::from_secs(60)), (false, Duration::from_millis(50))]
-    {
-        let harness = Harness::new(BufferingMode::Streaming, 64 << 10);
-        let (ready, go) = (Barrier::new(2), Barrier::new(2));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let slot = harness.attach(thread_id::ask_kernel());
-                match has_left {
-                    true => deep(|| jump_out_of_record(&harness, slot)),
-                    false => drop(slot.open(harness.recorder, 2)),
-                }
-                ready.wait();
-                go.wait();
-            });
-            ready.wait();
-            assert!(!harness.recorder.quiesce(Duration::from_millis(1)));
-            assert_eq!(harness.recorder.quiesce_or_left(patience), has_left);
-            go.wait();
-        });
-    }
 }
 
 /// The handler's own records do not show that the interrupted record is gone.

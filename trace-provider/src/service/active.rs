@@ -185,7 +185,7 @@ impl<'a> Active<'a> {
         if !self.is_started() || self.engine.recorder.current()? <= wrapped_count {
             return None;
         }
-        if !self.engine.recorder.quiesce_or_left(PATIENCE) {
+        if !self.engine.recorder.quiesce(PATIENCE) {
             // A thread is preempted in a trace point. The next turn checks it again.
             return None;
         }
@@ -215,7 +215,7 @@ impl<'a> Active<'a> {
         }
         let full = self.engine.recorder.current().and_then(|current| current.checked_sub(1));
         if let Some(last) = full.filter(|last| *last >= self.next) {
-            if self.engine.recorder.quiesce_or_left(PATIENCE) {
+            if self.engine.recorder.quiesce(PATIENCE) {
                 self.next = last + 1;
                 self.mark_saved(last);
             }

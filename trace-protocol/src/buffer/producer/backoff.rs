@@ -3,12 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-/// Rounds without a sleep.
-const FAST: u32 = 200;
-
-/// Sleeps between two times at which [`Backoff::is_long`].
-const SLEEPS_PER_LOOK: u32 = 20;
-
 /// How long there is patience, and how to spend it.
 #[derive(Debug)]
 pub(super) struct Backoff {
@@ -22,12 +16,6 @@ impl Backoff {
         Self { patience, since: None, rounds: 0 }
     }
 
-    /// Whether waiting has come to milliseconds. True now and then, since who asks does so at a
-    /// cost.
-    pub(super) fn is_long(&self) -> bool {
-        self.rounds > FAST && (self.rounds - FAST) % SLEEPS_PER_LOOK == 0
-    }
-
     /// Waits a little; longer each time. False when there is no patience left.
     pub(super) fn wait(&mut self) -> bool {
         self.rounds = self.rounds.saturating_add(1);
@@ -36,13 +24,13 @@ impl Backoff {
         #[cfg(not(loom))]
         match self.rounds {
             0..=100 => std::hint::spin_loop(),
-            101..=FAST => std::thread::yield_now(),
+            101..=200 => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_micros(50)),
         }
         // The clock is asked only when the wait is no longer a matter of nanoseconds; the model has
         // no clock, and all patience.
         cfg!(loom)
-            || self.rounds <= FAST
+            || self.rounds <= 200
             || self.since.get_or_insert_with(Instant::now).elapsed() < self.patience
     }
 }

@@ -241,19 +241,9 @@ impl Slot {
 
     /// Waits until the owner has left the trace point it may be in, as long as `backoff` has
     /// patience. Service thread only.
-    ///
-    /// `is_gone` tells of a sequence number, once the wait takes long, that the owner does not come
-    /// back.
-    pub(super) fn wait_until_quiescent(
-        &self,
-        backoff: &mut Backoff,
-        is_gone: impl Fn(&Self, u64) -> bool,
-    ) -> bool {
+    pub(super) fn wait_until_quiescent(&self, backoff: &mut Backoff) -> bool {
         let seen = self.sequence.load(Ordering::Acquire);
         while seen & BUSY != 0 && self.sequence.load(Ordering::Acquire) == seen {
-            if backoff.is_long() && is_gone(self, seen) {
-                return true;
-            }
             if !backoff.wait() {
                 return false;
             }

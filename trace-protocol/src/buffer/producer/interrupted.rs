@@ -13,7 +13,6 @@
 //! there, and comes back: the interrupted record and those of the handler may damage each other.
 
 use crate::sync::Ordering;
-use crate::sys::blocked;
 
 use super::recorder::Recorder;
 use super::slot::Slot;
@@ -73,19 +72,6 @@ impl Slot {
         let (frame, here) = (sequence & FRAME, here as u64 & FRAME);
         let is_near = here == FRAME || here < frame + STACK;
         sequence & BUSY != 0 && frame < here + SAVED && is_near
-    }
-
-    /// Whether the thread that holds the slot is blocked in a function whose frame is above that of
-    /// the trace point of `seen`, the slot's sequence number: it does not come back to it. Service
-    /// thread only.
-    ///
-    /// False where the kernel does not tell. A system call, so it is for threads that do not move.
-    pub(super) fn is_blocked_above(&self, seen: u64) -> bool {
-        let frame = seen & FRAME;
-        blocked::stack_pointer(self.thread()).is_some_and(|stack| {
-            // What is below the stack pointer is gone.
-            frame < stack && stack < frame + STACK && self.sequence.load(Ordering::Acquire) == seen
-        })
     }
 
     /// Leaves the trace point that the calling thread was interrupted in, and to which it does not

@@ -372,20 +372,9 @@ impl Recorder {
     /// heavy fence follows, and then the marks are read. So a writer that this misses has read the
     /// new epoch. Idle threads are not busy, and cost one load each.
     pub fn quiesce(&self, patience: Duration) -> bool {
-        self.quiesce_but_for(patience, |_, _| false)
-    }
-
-    /// Like [`Recorder::quiesce`]; a thread is not waited for that is blocked, and has left its
-    /// trace point by a jump out of a signal handler. The memory of the buffer must stay: the
-    /// thread may be in a handler on an alternate stack after all, and come back.
-    pub fn quiesce_or_left(&self, patience: Duration) -> bool {
-        self.quiesce_but_for(patience, Slot::is_blocked_above)
-    }
-
-    fn quiesce_but_for(&self, patience: Duration, is_gone: fn(&Slot, u64) -> bool) -> bool {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
         let mut backoff = Backoff::new(patience);
-        self.pool.used().all(|slot| slot.wait_until_quiescent(&mut backoff, is_gone))
+        self.pool.used().all(|slot| slot.wait_until_quiescent(&mut backoff))
     }
 }
 
