@@ -110,7 +110,9 @@ impl Active {
             lost: self.recording.lost(collection).saturating_add(status.unwritten()),
             refusals,
             last_refusal,
-            archive_failure: status.failure().or_else(|| status.cut_failure()),
+            archive_failure: status
+                .failure()
+                .or_else(|| status.cut_failure().map(|reason| format!("no next part: {reason}"))),
             guard_failure: self.guard_failure.clone(),
         }
     }

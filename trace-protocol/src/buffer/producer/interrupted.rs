@@ -3,8 +3,8 @@
 //! Their slot is busy, and nobody would make it idle again: the thread would record nothing any
 //! more, and no rolling buffer could be handed over. So the sequence number of a busy slot has the
 //! address of a frame, that of its trace point. Only a signal handler runs inside of a trace point,
-//! and its frames are below what the kernel saves on the stack. So a later trace point whose frame
-//! is not that far below the address, or is above it, shows that the frame is gone.
+//! and its frames are far below, behind what the kernel saves on the stack. So a later trace point
+//! whose frame is not that far below the address, or is above it, shows that the frame is gone.
 //!
 //! This does not hold on an alternate signal stack, which can be anywhere: records there are those
 //! of a handler. It also says nothing of trace points far below: until one is not, or the thread
@@ -28,9 +28,12 @@ pub(super) const TURN: u64 = 1 << 48;
 /// addresses, or are tags of them.
 pub(super) const FRAME: u64 = TURN - 1 - BUSY;
 
-/// Bytes that the kernel saves on the stack before it calls a handler, at least: on x86-64 the red
-/// zone (128), `siginfo_t` (128), `ucontext_t` (304) and the state of the FPU (512 or more).
-const SAVED: u64 = if cfg!(target_pointer_width = "64") { 1024 } else { 0 };
+/// How far below the address a frame may be that is not a handler's. The kernel saves at least 1072
+/// bytes on the stack before it calls one, on x86-64: the red zone (128), `siginfo_t` (128),
+/// `ucontext_t` (304) and the state of the FPU (512 or more). The rest is for the frames of
+/// functions that opened the record, and returned it: the address is in one of them if they are not
+/// inlined.
+const NEAR: u64 = if cfg!(target_pointer_width = "64") { 256 } else { 0 };
 
 /// How far above the address a frame may be, at most: it is of another stack if it is farther.
 const STACK: u64 = 64 << 20;
@@ -71,7 +74,7 @@ impl Slot {
         let sequence = self.sequence.load(Ordering::Relaxed);
         let (frame, here) = (sequence & FRAME, here as u64 & FRAME);
         let is_near = here == FRAME || here < frame + STACK;
-        sequence & BUSY != 0 && frame < here + SAVED && is_near
+        sequence & BUSY != 0 && frame < here + NEAR && is_near
     }
 
     /// Leaves the trace point that the calling thread was interrupted in, and to which it does not
