@@ -27,7 +27,7 @@ pub(crate) fn tell(message: &str) {
     let _ = writeln!(io::stdout(), "{message}");
 }
 
-/// Prints a text that was asked for on standard output.
+/// Prints the text that the user has asked for, such as the list of queries, on standard output.
 ///
 /// # Errors
 ///
