@@ -1,5 +1,5 @@
 //! The fuzz targets on stable Rust: the corpus, and so many files made of it
-//! (`FUZZ_ROUNDS`, 30,000 by default), the same in every run.
+//! (`FUZZ_ROUNDS`, 30,000 by default), the same in every run of a seed (`FUZZ_SEED`, 0 by default).
 
 #[path = "../../trace-insntrace/tests/common/random.rs"]
 mod random;
@@ -114,15 +114,19 @@ targets! {
 }
 
 /// Runs a target with a corpus; an expensive one less often.
-fn run(corpus_name: &str, name: &str, target: fn(&[u8]), cost: usize) {
-    let rounds = std::env::var("FUZZ_ROUNDS").map_or(30_000, |rounds| rounds.parse().unwrap());
+fn run(corpus_name: &str, name: &str, target: fn(&[u8]), cost: u64) {
     let corpus = corpus(corpus_name);
-    let mut random = Random(0x5eed);
+    let rounds = setting("FUZZ_ROUNDS", 30_000);
+    let mut random = Random(0x5eed + setting("FUZZ_SEED", 0));
     corpus.iter().for_each(|file| try_one(name, file, target));
     for _ in 0..rounds / cost {
         let file = mutated(&corpus, &mut random);
         try_one(name, &file, target);
     }
+}
+
+fn setting(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |value| value.parse().unwrap())
 }
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {
