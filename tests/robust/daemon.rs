@@ -3,6 +3,7 @@
 mod attach;
 mod ending;
 mod flight;
+mod full_disk;
 mod long_soak;
 #[path = "../harness/numbered.rs"]
 mod numbered;

@@ -98,7 +98,7 @@ fn refused(session: &SessionInfo) -> Option<String> {
 fn output(session: &SessionInfo) -> String {
     let mut output = session.output.clone();
     if let Some(reason) = &session.failure {
-        output += &format!(" (failed: {reason})");
+        output += &format!(" (error: {reason})");
     }
     if let Some(reason) = &session.guard_failure {
         output += &format!(" (no guard: {reason})");
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(output(&session), "/tmp/a.fxt");
         session.failure = Some("no space left on device".to_owned());
         session.guard_failure = Some("no memory".to_owned());
-        let expected = "/tmp/a.fxt (failed: no space left on device) (no guard: no memory)";
+        let expected = "/tmp/a.fxt (error: no space left on device) (no guard: no memory)";
         assert_eq!(output(&session), expected);
     }
 }

@@ -96,6 +96,9 @@ fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
         if let Some(failure) = status.failure() {
             return Err(io::Error::other(format!("the archive itself failed: {failure}")));
         }
+        if status.is_full() {
+            return Err(io::Error::other("the archive itself waits for space: its disk is full"));
+        }
         if has_ended && status.bytes() < bytes {
             return Err(io::Error::other("the archive itself ended early"));
         }

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
@@ -248,6 +249,12 @@ impl Spool {
 
     pub(super) fn is_closed(&self) -> bool {
         self.lock().closed
+    }
+
+    /// Waits for the end, but not longer than `timeout`.
+    pub(super) fn wait_until_closed(&self, timeout: Duration) {
+        let is_open = |state: &mut State| !state.closed;
+        drop(self.ready.wait_timeout_while(self.lock(), timeout, is_open));
     }
 
     /// Returns the number of blocks in the file.

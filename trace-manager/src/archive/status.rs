@@ -14,6 +14,8 @@ pub(crate) struct WriterStatus {
     failure: Mutex<Option<String>>,
     /// The text of the error of the last cut. The archive continues without the cut.
     cut_failure: Mutex<Option<String>>,
+    /// Whether the writer waits for space on the disk, which is full.
+    is_full: AtomicBool,
     /// Records that are not written because the archive has failed.
     pub(super) unwritten: AtomicU64,
     /// Why a block did not reach the writer.
@@ -36,8 +38,16 @@ impl WriterStatus {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn cut_failure(&self) -> Option<String> {
-        self.cut_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns whether the writer waits for space on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Returns why the archive ends, waits or is not cut.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let full = || self.is_full().then(|| "the disk is full, records wait in memory".to_owned());
+        let cut = || self.cut_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.failure().or_else(full).or_else(cut)
     }
 
     /// Returns whether the writer has ended.
@@ -52,8 +62,13 @@ impl WriterStatus {
 
     /// Sets the error of the last cut.
     pub(super) fn set_cut_failure(&self, error: Option<&io::Error>) {
-        let text = error.map(|error| format!("the next part cannot be created: {error}"));
+        let text = error.map(|error| format!("no next part: it cannot be created: {error}"));
         *self.cut_failure.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Sets whether the writer waits for space on the disk.
+    pub(super) fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
     }
 
     pub(super) fn lose(&self, error: io::Error) {

@@ -30,7 +30,8 @@ use crate::records::Words;
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 pub(crate) const MEMORY_LIMIT: usize = 256 << 20;
 
-/// How often the limits of an output are checked while it accepts no bytes.
+/// How often the limits of an output are checked while it accepts no bytes, and how often a write
+/// to a full disk is tried.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The session's end of the writer thread.
@@ -267,7 +268,9 @@ impl WriterThread {
             let (start, info) = (self.bytes, block.info());
             self.bytes = start + block.bytes().len() as u64;
             GuardHandle::before_write(info.update.as_ref(), self.bytes);
-            if let Err(error) = self.write_all(block.bytes()) {
+            let written = self.write_all(block.bytes());
+            self.status.set_full(false);
+            if let Err(error) = written {
                 self.bytes = start;
                 self.count_unwritten(&block);
                 return Err(error);
@@ -340,12 +343,20 @@ impl WriterThread {
             match self.write_some(bytes.get(..MAX_WRITE).unwrap_or(bytes)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_writable()?,
-                Err(error) => return Err(error),
+                Err(error) => self.wait_after(error)?,
             }
         }
         Ok(())
+    }
+
+    /// Waits until a write that has failed may succeed. Returns the error if it will not.
+    fn wait_after(&self, error: io::Error) -> io::Result<()> {
+        match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::WouldBlock => self.wait_writable(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.wait_for_space(error),
+            _ => Err(error),
+        }
     }
 
     fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -364,6 +375,18 @@ impl WriterThread {
                 return Err(stream::unread());
             }
         }
+        Ok(())
+    }
+
+    /// Waits for space on the disk, and blocks wait meanwhile. Fails if the session has ended, a
+    /// block found no place to wait, or the file is another process's.
+    fn wait_for_space(&self, error: io::Error) -> io::Result<()> {
+        let is_own = self.output.naming().is_some();
+        if !is_own || self.status.failure().is_some() || self.spool.is_closed() {
+            return Err(error);
+        }
+        self.status.set_full(true);
+        self.spool.wait_until_closed(CHECK_INTERVAL);
         Ok(())
     }
 

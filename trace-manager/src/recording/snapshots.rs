@@ -163,9 +163,11 @@ impl Recording {
     }
 
     /// Returns whether a snapshot has what is in memory only: the archive of a circular session
-    /// has failed, and the records of connected programs are not in it.
+    /// has failed or waits for space, and the records of connected programs are not in it.
     fn is_in_memory(&self) -> bool {
-        self.config.mode == BufferingMode::Circular && self.writer_status().failure().is_some()
+        let status = self.writer_status();
+        let is_stuck = status.failure().is_some() || status.is_full();
+        self.config.mode == BufferingMode::Circular && is_stuck
     }
 
     /// Returns the begin of a snapshot without the archive: the connected providers' openings,

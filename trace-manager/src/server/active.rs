@@ -110,9 +110,7 @@ impl Active {
             lost: self.recording.lost(collection).saturating_add(status.unwritten()),
             refusals,
             last_refusal,
-            archive_failure: status
-                .failure()
-                .or_else(|| status.cut_failure().map(|reason| format!("no next part: {reason}"))),
+            archive_failure: status.problem(),
             guard_failure: self.guard_failure.clone(),
         }
     }

@@ -310,7 +310,7 @@ fn a_part_continues_if_the_next_one_cannot_be_created() {
     let [first, last] = [u64::MAX - 1, u64::MAX].map(|part| words(&fs::read(read(part)).unwrap()));
     assert_eq!(first, [10, 10]);
     assert_eq!(last, [11, 5, 20, 88, 21, 5, 30, 88, 31, 5, 40, 88]);
-    assert!(status.failure().is_none() && status.cut_failure().is_some());
+    assert!(status.failure().is_none() && status.problem().is_some());
 }
 
 /// Each program has left before the cut.

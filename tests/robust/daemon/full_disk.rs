@@ -1,0 +1,104 @@
+//! Archives of the daemon on disks that become full.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+use crate::harness::Archive;
+
+/// A small file system in a directory of a daemon, mounted until it is dropped.
+struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    /// Returns `None` if the system does not permit it.
+    fn mount(directory: &'a Path) -> Option<Self> {
+        fs::create_dir(directory).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m", "none"]).arg(directory);
+        mount.output().is_ok_and(|run| run.status.success()).then_some(Self(directory))
+    }
+
+    /// Takes all of its space.
+    fn fill(&self) {
+        let mut file = File::create(self.0.join("large")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    /// Gives the space back.
+    fn free(&self) {
+        fs::remove_file(self.0.join("large")).unwrap();
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        Command::new("umount").arg("--lazy").arg(self.0).status().ok();
+    }
+}
+
+/// Waits until the status of session `a` has a text as its error, or none.
+#[track_caller]
+fn wait_for_error(daemon: &Daemon, text: Option<&str>) {
+    wait_until("the error is shown, or has gone", || {
+        std::thread::sleep(BETWEEN_REQUESTS);
+        daemon.controller().flush("a").unwrap();
+        let status = daemon.json(&["status"]);
+        let error = status[0]["error"].as_str();
+        error.is_some() == text.is_some() && error.unwrap_or("").contains(text.unwrap_or(""))
+    });
+}
+
+/// Records wait in memory.
+#[test]
+fn a_disk_that_is_full_for_a_while_costs_no_records() {
+    let daemon = Daemon::start();
+    let directory = daemon.path("disk");
+    let Some(disk) = Disk::mount(&directory) else { return };
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let options = ["--rotate", "100ms", "-b", "64K", "-c", "chatter"];
+    daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
+    wait_until("a part is complete", || directory.join("a.1.fxt").exists());
+
+    disk.fill();
+    wait_for_error(&daemon, Some("the disk is full"));
+    let text = daemon.run(&["status"]).stdout();
+    assert!(text.contains("(error: the disk is full, records wait in memory)"), "{text}");
+    let snapshot = daemon.run(&["snapshot", "a", "-o", "now.fxt"]);
+    assert_ne!(snapshot.code(), 0, "{snapshot:?}");
+    assert!(snapshot.stderr().contains("waits for space"), "{snapshot:?}");
+    assert!(!daemon.path("now.fxt").exists());
+    disk.free();
+    wait_for_error(&daemon, None);
+
+    let summary = daemon.json(&["stop", "a"]);
+    assert_eq!((&summary["lost"], &summary["written"]), (&0.into(), &true.into()), "{summary}");
+    let parts = summary["parts"].as_array().unwrap();
+    let parts = parts.iter().map(|part| Archive::read(Path::new(part.as_str().unwrap())));
+    let numbers: Vec<u64> =
+        parts.flat_map(|part| part.of_process(program.pid()).unwrap().numbers("word")).collect();
+    assert!(numbers.len() > 100 && are_consecutive(&numbers), "{} words", numbers.len());
+}
+
+/// The session ends, and its archive has what was written.
+#[test]
+fn a_session_ends_also_while_its_disk_is_full() {
+    let daemon = Daemon::start();
+    let directory = daemon.path("disk");
+    let Some(disk) = Disk::mount(&directory) else { return };
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let options = ["-b", "64K", "-c", "chatter", "--mode", "streaming"];
+    daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
+    daemon.wait_for_events("a", 1);
+    disk.fill();
+    wait_for_error(&daemon, Some("the disk is full"));
+    let stopped = daemon.run(&["stop", "a"]);
+    assert_eq!(stopped.code(), 1, "{stopped:?}");
+    assert!(stopped.stderr().contains("no space left"), "{stopped:?}");
+    assert!(!directory.join("a.fxt").exists());
+    let kept = Archive::read(&directory.join(".a.fxt.partial"));
+    assert!(are_consecutive(&kept.of_process(program.pid()).unwrap().numbers("word")));
+}
