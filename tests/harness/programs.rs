@@ -47,10 +47,12 @@ pub(crate) fn trace(arguments: &[&str]) -> Command {
     trace
 }
 
-/// Returns a command that records a role of the traced program into `output`.
+/// Returns a command that records a role of the traced program into `output`. Both ignore no
+/// signals, also if the tests do, as under `nohup`.
 pub(crate) fn record(options: &[&str], output: &Path, role: &[&str]) -> Command {
-    let mut trace = trace(&["record", "-o"]);
-    trace.arg(output).args(options).arg("--").arg(subject_path()).args(role);
+    let mut trace = command("env");
+    trace.arg("--default-signal=HUP,INT,QUIT").arg(products().join("trace"));
+    trace.args(["record", "-o"]).arg(output).args(options).arg("--").arg(subject_path()).args(role);
     trace
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{kill_process, Pid, Signal};
 use trace_format::{Reader, Record};
@@ -181,6 +181,23 @@ fn a_command_that_handles_a_signal_selects_the_exit_code() {
         assert_eq!(run.code(), 42, "{run:?}");
         assert_eq!(archive.only().count("after signal"), 1);
     }
+}
+
+/// As under `nohup`, and in the background of a script.
+#[test]
+fn a_command_ignores_the_signals_that_the_caller_ignores() {
+    const SIGNALS: u64 = 0b111;
+    let directory = tempfile::tempdir().unwrap();
+    let show = "grep SigIgn: /proc/self/status";
+    let command = format!("{show}; kill -HUP $PPID; sleep 0.1; exit 7");
+    let mut record = trace(&["record", "-o"]);
+    record.arg(directory.path().join("out.fxt")).args(["--", "sh", "-c", &command]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP INT QUIT; exec \"$@\"", "sh"]);
+    let run = Run::of(shell.arg(record.get_program()).args(record.get_args()));
+    assert_eq!(run.code(), 7, "a signal that is ignored does not end it: {run:?}");
+    let set = run.stdout().trim().trim_start_matches("SigIgn:").trim().to_owned();
+    assert_eq!(u64::from_str_radix(&set, 16).unwrap() & SIGNALS, SIGNALS, "{set}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod damage;
 mod defaults;
 mod descriptors;
 mod exit;
+mod ignored_signals;
 mod input;
 mod known;
 mod live;

@@ -15,7 +15,7 @@ mod copied_flags;
 mod decode;
 mod encoder;
 mod free_running;
-mod internal_signals;
+mod ignored_signals;
 mod maps;
 mod mask_calls;
 mod memory;
@@ -33,7 +33,7 @@ mod traced_calls;
 mod tracer;
 mod trap_mask;
 
-pub use internal_signals::InternalSignals;
+pub use ignored_signals::IgnoredSignals;
 pub use options::{Engine, Options};
 #[cfg(test)]
 pub(crate) use ptrace::tests::refuse;

@@ -46,7 +46,7 @@ pub(crate) struct InsnEngineArgs {
     #[arg(long, value_name = "PID")]
     pub(crate) parent: u32,
 
-    /// The C library's own signals that the program ignores, as a set of bits
+    /// The signals that the program ignores, as a set of bits
     #[arg(long, value_name = "SET", default_value_t = 0)]
     pub(crate) ignored: u64,
 

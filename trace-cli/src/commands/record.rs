@@ -117,7 +117,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
-    child::watch_signals(sender.clone())?;
+    let signals = child::watch_signals(sender.clone())?;
     let started = child::wait_on_thread(sender.clone())?;
     let commands = Commands::start(args)?;
     // The process is dropped last: the guard ends after the session.
@@ -131,6 +131,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         return Err(error);
     }
     let (kernel, child) = start(args, &manager, place.path(), sleds.as_ref(), &started);
+    signals.watch_ignored();
     let mut child = match child {
         Ok(child) => child,
         Err(StartError { code, reason }) => {

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::ThreadEnd;
-use trace_insntrace::step::{InternalSignals, Options, Tracer};
+use trace_insntrace::step::{IgnoredSignals, Options, Tracer};
 
 use crate::stepped::{finish, options};
 
 /// Returns the ignored signals of a program that is traced.
-fn ignored_with(signals: InternalSignals) -> u64 {
+fn ignored_with(signals: IgnoredSignals) -> u64 {
     let mut command = Command::new("/bin/grep");
     command.args(["SigIgn:", "/proc/self/status"]).stdout(Stdio::piped());
     signals.pass_to(&mut command);
@@ -26,9 +26,9 @@ fn ignored_with(signals: InternalSignals) -> u64 {
 
 #[test]
 fn a_program_ignores_the_signals_of_the_library_that_its_caller_ignores() {
-    let of_others = ignored_with(InternalSignals::default());
+    let of_others = ignored_with(IgnoredSignals::default());
     for set in [0, 1 << 31, 1 << 32, 3 << 31] {
-        let signals = InternalSignals::from_bits(set | 1);
+        let signals = IgnoredSignals::from_bits(set | 1);
         assert_eq!(signals.bits(), set);
         assert_eq!(ignored_with(signals), of_others | set);
     }

@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
 use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::{
-    Engine, Executed, InternalSignals, Options, Traced, TracedCalls, TracedRange, Tracer,
+    Engine, Executed, IgnoredSignals, Options, Traced, TracedCalls, TracedRange, Tracer,
 };
 use trace_protocol::clock;
 
@@ -28,18 +28,18 @@ use super::session::Session;
 use super::snapshot::{Requests, Snapshots};
 use crate::cli::{InsnEngine, InsnEngineArgs, InsnRange, InsnRecordArgs};
 use crate::message::{describe, HINT};
-use crate::{exit, say};
+use crate::{exit, ignored_signals, say};
 
 /// How many instructions are executed before their packets are written to the files.
 const WRITE_INTERVAL: u64 = 4096;
 
 pub(super) fn run(args: &InsnEngineArgs) -> Result<u8> {
-    let signals = InternalSignals::from_bits(args.ignored);
+    let signals = IgnoredSignals::from_bits(args.ignored);
     Ok(trace(&args.record, args.parent, signals).unwrap_or_else(|error| failed(&error)))
 }
 
 /// `of_caller` are the signals that the program ignores, as the caller of the command does.
-fn trace(args: &InsnRecordArgs, parent: u32, of_caller: InternalSignals) -> Result<u8> {
+fn trace(args: &InsnRecordArgs, parent: u32, of_caller: IgnoredSignals) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
     let engine = match args.engine {
@@ -51,6 +51,7 @@ fn trace(args: &InsnRecordArgs, parent: u32, of_caller: InternalSignals) -> Resu
         }
     };
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
+    let signals = ignored_signals::to_handle(&signals);
     let signals = Signals::new(signals).context("cannot watch for signals")?;
     end_with(parent)?;
     let traced = traced(args);
@@ -135,7 +136,7 @@ fn traced(args: &InsnRecordArgs) -> Option<Traced> {
 fn start(
     args: &InsnRecordArgs,
     engine: Engine,
-    signals: InternalSignals,
+    signals: IgnoredSignals,
 ) -> Result<Tracer, (u8, anyhow::Error)> {
     let range = args.range.clone().map(|range| match range {
         InsnRange::Addresses(start, end) => TracedRange::Addresses(start, end),

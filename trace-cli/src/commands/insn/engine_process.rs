@@ -14,9 +14,9 @@ use anyhow::{anyhow, bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
-use trace_insntrace::step::InternalSignals;
+use trace_insntrace::step::IgnoredSignals;
 
-use crate::exit;
+use crate::{exit, ignored_signals};
 
 /// Starts the process that traces, and waits for it. Returns its exit code.
 pub(super) fn run_engine() -> Result<u8> {
@@ -31,8 +31,8 @@ pub(super) fn run_controller() -> Result<u8> {
 }
 
 fn run_process(arguments: impl Iterator<Item = OsString>) -> Result<u8> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1])
-        .context("cannot watch for signals")?;
+    let signals = ignored_signals::to_handle(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]);
+    let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     let mut engine = Command::new("/proc/self/exe")
         .arg0("trace-insn")
         .args(arguments)
@@ -66,7 +66,7 @@ pub(super) fn start_error(program: &OsStr, error: io::Error) -> (u8, anyhow::Err
 /// executes another program before it starts.
 pub(super) fn engine_arguments() -> impl Iterator<Item = OsString> {
     let parent = std::process::id().to_string();
-    let ignored = InternalSignals::of_this_process().bits().to_string();
+    let ignored = IgnoredSignals::of_this_process().bits().to_string();
     let own = ["insn", "engine", "--parent", &parent, "--ignored", &ignored].map(OsString::from);
     // Those behind `trace insn record` are also those of the engine.
     own.into_iter().chain(std::env::args_os().skip(3))

@@ -22,7 +22,7 @@ use trace_insntrace::hardware::{
     code_of_file, code_of_process, Pmu, RecordError, Recorder, Settings, Traced,
 };
 use trace_insntrace::recording::Mapping;
-use trace_insntrace::step::InternalSignals;
+use trace_insntrace::step::IgnoredSignals;
 use trace_insntrace::symbols;
 
 use super::engine_process::start_error;
@@ -33,7 +33,7 @@ use super::session::Session;
 use super::snapshot;
 use crate::cli::{InsnMode, InsnRange, InsnRecordArgs, InsnSnapshot};
 use crate::message::{counted, describe, HINT};
-use crate::{exit, say};
+use crate::{exit, ignored_signals, say};
 
 /// How often the memory that the kernel writes is read, if the kernel does not report packets.
 const TICK: Duration = Duration::from_millis(50);
@@ -45,11 +45,11 @@ const AREA_ORDER: u32 = 10;
 const CHUNK_ORDER: u32 = 8;
 
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
-    run_with(args, InternalSignals::of_this_process())
+    run_with(args, IgnoredSignals::of_this_process())
 }
 
 /// Records a program that ignores these signals, as the caller of the command does.
-pub(super) fn run_with(args: &InsnRecordArgs, signals: InternalSignals) -> Result<u8> {
+pub(super) fn run_with(args: &InsnRecordArgs, signals: IgnoredSignals) -> Result<u8> {
     match record(args, signals) {
         Ok(code) => Ok(code),
         Err(error) => {
@@ -76,7 +76,7 @@ struct Requests {
     of_program: Option<Signals>,
 }
 
-fn record(args: &InsnRecordArgs, signals: InternalSignals) -> Result<u8> {
+fn record(args: &InsnRecordArgs, signals: IgnoredSignals) -> Result<u8> {
     check(args)?;
     let pmu = Pmu::find().map_err(|missing| {
         anyhow!("cannot trace by hardware: {missing}{HINT}--engine step traces on any processor")
@@ -183,7 +183,7 @@ fn start(
     args: &InsnRecordArgs,
     pmu: &Pmu,
     settings: &Settings,
-    signals: InternalSignals,
+    signals: IgnoredSignals,
 ) -> Result<(Recorder, Program), (u8, anyhow::Error)> {
     let (failed, directory) = (|error| refused(args, error), &args.output);
     if let Some(pid) = args.attach {
@@ -378,7 +378,7 @@ impl Requests {
         let of_program = Signals::new([SIGUSR2]).context("cannot watch for signals")?;
         let (end, snapshots) = (Arc::default(), snapshot::Requests::default());
         let requests = Self { end, snapshots, of_program: Some(of_program) };
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        for signal in ignored_signals::to_handle(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]) {
             let watched = flag::register(signal, Arc::clone(&requests.end));
             watched.context("cannot watch for signals")?;
         }

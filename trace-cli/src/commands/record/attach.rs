@@ -38,7 +38,7 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     request.limit(only, false);
     // This precedes the session, so that no signal ends this process in between.
     let (sender, events) = mpsc::channel();
-    child::watch_signals(sender)?;
+    child::watch_signals(sender)?.watch_ignored();
     let commands = Commands::start(args)?;
     // Watched first: snapshots may be taken before all programs have replied to the start.
     let name = start::initialize(&mut controller, &request)?;

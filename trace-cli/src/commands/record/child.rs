@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::{getpgrp, kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
 use super::sleds::Sleds;
 use super::{Event, GRACE};
 use crate::exit;
+use crate::ignored_signals::{self, Divided};
 use crate::message::describe;
 
 /// The signal that takes a snapshot. It is not forwarded to the command.
@@ -38,10 +39,21 @@ pub(super) struct StartError {
     pub(super) reason: String,
 }
 
-/// Sends signals for this process as events.
-pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SNAPSHOT, SIGUSR2])
-        .context("cannot watch for signals")?;
+/// The signals for this process, which are events.
+#[derive(Debug)]
+pub(super) struct WatchedSignals {
+    signals: Handle,
+    /// Those that are not watched yet.
+    ignored: Vec<i32>,
+}
+
+/// Sends signals for this process as events. Those that it ignores are left for
+/// [`WatchedSignals::watch_ignored`].
+pub(super) fn watch_signals(events: Sender<Event>) -> Result<WatchedSignals> {
+    let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SNAPSHOT, SIGUSR2];
+    let Divided { own, ignored } = ignored_signals::divide(&all);
+    let mut signals = Signals::new(own).context("cannot watch for signals")?;
+    let watched = WatchedSignals { signals: signals.handle(), ignored };
     let watch = move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {
@@ -50,7 +62,17 @@ pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
         }
     };
     let thread = thread::Builder::new().name("trace-signals".to_owned()).spawn(watch);
-    thread.map(drop).context("cannot watch for signals")
+    thread.map(|_| watched).context("cannot watch for signals")
+}
+
+impl WatchedSignals {
+    /// Watches the ignored signals, too. The command, which was started before, ignores them.
+    pub(super) fn watch_ignored(&self) {
+        for signal in &self.ignored {
+            // One that cannot be watched stays ignored.
+            let _unwatched = self.signals.add_signal(*signal);
+        }
+    }
 }
 
 impl Child {

@@ -1,8 +1,9 @@
-//! The signals that the C library keeps for itself.
+//! The signals that a program ignores from its start, because the caller of the tracer does.
 //!
-//! A process that glibc's `posix_spawn` has started ignores them, and a process with threads
-//! handles SIGSETXID. If such a process starts a program, that does not ignore the same signals as
-//! the process's own caller. The library's `sigaction` refuses their numbers.
+//! A tracer handles signals that its caller ignores, as under `nohup`, and a program that it starts
+//! then has their default action. Signals of the C library are others: a process that glibc's
+//! `posix_spawn` has started ignores them, and a process with threads handles SIGSETXID. The
+//! library's `sigaction` refuses their numbers.
 
 use std::process::Command;
 
@@ -11,17 +12,27 @@ use rustix::process::getpid;
 use super::ptrace::{self, Tid};
 use super::status::ignored_signals;
 
-/// SIGCANCEL and SIGSETXID of glibc and musl.
-const SIGNALS: [i32; 2] = [32, 33];
+/// The signals that a tracer may handle, and SIGCANCEL and SIGSETXID of glibc and musl.
+const SIGNALS: [i32; 8] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTERM,
+    32,
+    33,
+];
 
-/// Which of the C library's own signals a process ignores.
+/// Which signals a process ignores: those that a tracer may handle, and the C library's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InternalSignals {
+pub struct IgnoredSignals {
     ignored: u64,
 }
 
-impl InternalSignals {
-    /// Returns those that this process ignores. Call it before the process has threads.
+impl IgnoredSignals {
+    /// Returns those that this process ignores. Call it before the process has threads or handles
+    /// signals.
     #[must_use]
     pub fn of_this_process() -> Self {
         // Without `/proc`, they have their default action.
