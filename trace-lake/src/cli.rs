@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::session::DEFAULT_MEMORY;
+
 const HELP: &str = "\
 Examples:
   trace query app.fxt \"SELECT name, count(*), sum(dur_ns) FROM spans GROUP BY name\"
@@ -63,7 +65,7 @@ pub struct Cli {
     pub list: bool,
 
     /// Memory of sorts, joins and groups in MiB; beyond it they use temporary files
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
     pub memory: usize,
 
     /// Run the queries of a store on the cluster of this scheduler

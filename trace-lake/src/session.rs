@@ -20,7 +20,7 @@ use crate::{functions, sql, views};
 
 /// The memory of sorts, joins and groups in bytes by default. Beyond it they use temporary files,
 /// or the query fails.
-pub const DEFAULT_MEMORY: usize = 1 << 30;
+pub const DEFAULT_MEMORY: usize = 768 << 20;
 
 /// The stack of threads of the engine: plans are nested, and so are the calls that make them.
 const STACK_BYTES: usize = 8 << 20;
