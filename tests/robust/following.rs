@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -87,11 +88,12 @@ fn only_streaming_sessions_are_followed() {
     assert!(run.code() == 1 && run.stderr().contains("there is no session 'other'"), "{run:?}");
 }
 
+/// The buffer is so large that a busy machine loses no records.
 #[test]
 fn an_archive_is_followed_until_it_is_complete() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.fxt");
-    let mut recorder = record(&["-b", "64K"], &path, &["chatter"]);
+    let mut recorder = record(&["-b", "16M"], &path, &["chatter"]);
     let mut recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the archive is written", || directory.path().join(".out.fxt.partial").exists());
     let live = File::create(directory.path().join("live.fxt")).unwrap();
@@ -182,4 +184,22 @@ fn the_last_seconds_of_a_session_are_shown() {
     assert!(last["events_per_second"].as_f64().unwrap() > 0.0, "{last}");
     let run = daemon.run(&["top", "--live", "--count", "1"]);
     assert!(run.stdout().contains("events/s, 0 lost, 1 program\n"), "{run:?}");
+}
+
+/// The last records of its program may be missing.
+#[test]
+fn a_session_that_ends_with_the_daemon_ends_early() {
+    let mut daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    daemon.wait_for_events("web", 1);
+    let mut top = trace(&["top", "--live", "web", "--json", "--socket"]);
+    top.arg(daemon.path("manager.sock")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut top = top.spawn().unwrap();
+    BufReader::new(top.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    daemon.signal(Signal::Kill);
+    daemon.wait();
+    let run = Run::end_of(top);
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stderr().contains("the archive ends early"), "{run:?}");
 }
