@@ -30,14 +30,7 @@ pub(crate) fn output(path: &Path) -> Result<(Output, OwnedFd)> {
         let stdout = io::stdout().as_fd().try_clone_to_owned().with_context(failed)?;
         return Ok((Output::Descriptor, stdout));
     }
-    Format::Fxt.refuse_other(path)?;
-    if Compression::of(path)? != Compression::None {
-        bail!(
-            "cannot write {}: the daemon does not compress{HINT}use a name that ends in .fxt, and \
-             compress the archive with gzip or zstd",
-            path.display()
-        );
-    }
+    refuse_compressed(path)?;
     match Target::find(path).with_context(failed)? {
         Target::Node(node) => Ok((Output::Descriptor, node.open().with_context(failed)?.into())),
         Target::File(place) => {
@@ -48,6 +41,22 @@ pub(crate) fn output(path: &Path) -> Result<(Output, OwnedFd)> {
             Ok((Output::Beneath(name.to_owned()), directory))
         }
     }
+}
+
+/// Fails if the name is not that of an uncompressed archive.
+pub(crate) fn refuse_compressed(path: &Path) -> Result<()> {
+    if path == Path::new(STANDARD) {
+        return Ok(());
+    }
+    Format::Fxt.refuse_other(path)?;
+    if Compression::of(path)? != Compression::None {
+        bail!(
+            "cannot write {}: the daemon does not compress{HINT}use a name that ends in .fxt, and \
+             compress the archive with gzip or zstd",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Prints JSON on standard output.

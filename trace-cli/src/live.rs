@@ -17,7 +17,7 @@ use trace_format::{Decoder, Item, Record};
 use crate::input::open_complete;
 use crate::sessions::find_session;
 use completeness::Completeness;
-pub(crate) use file::GrowingFile;
+pub(crate) use file::{partial_path, GrowingFile};
 use flusher::Flusher;
 pub(crate) use threads::Threads;
 

@@ -427,6 +427,21 @@ fn another_client_is_notified_of_each_state_of_a_session() {
     assert_eq!(states, [S::Started, S::Stopping, S::Stopped, S::Terminated]);
 }
 
+/// There are no such files without a trigger or a rotation.
+#[test]
+fn limits_of_files_that_are_not_written_are_refused() {
+    let daemon = Daemon::start();
+    for (options, reason) in [
+        (&["--keep", "2"][..], "--keep requires --trigger or --rotate"),
+        (&["--max-size", "1M"], "--max-size requires --trigger"),
+        (&["--max-size", "1M", "--rotate", "1M"], "--max-size requires --trigger"),
+    ] {
+        let run = daemon.run(&[&["start", "-o", "a.fxt"], options].concat());
+        assert!(run.code() == 1 && run.stderr().contains(reason), "{run:?}");
+    }
+    daemon.json(&["start", "-o", "a.fxt", "--rotate", "1M", "--keep", "2"]);
+}
+
 #[test]
 fn the_categories_of_a_running_session_are_shown_and_changed() {
     let daemon = Daemon::start();

@@ -276,7 +276,7 @@ pub(crate) struct TopArgs {
     pub(crate) window: Duration,
 
     /// Print N tables and end, if the output of --live is not a terminal
-    #[arg(long, value_name = "N", requires = "live")]
+    #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: Option<u32>,
 
     #[command(flatten)]

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Result};
 use trace_analyze::input::{Fxt, InputFormat};
 use trace_manager::recover;
 use trace_protocol::buffer::saved::buffer_path;
@@ -12,7 +12,7 @@ use trace_xray::fxt::Options;
 
 use crate::cli::RecoverArgs;
 use crate::message::{counted, describe, HINT};
-use crate::{exit, logs, losses};
+use crate::{exit, live, logs, losses};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     if let Some(directory) = logs::directory_of(&args.file) {
@@ -23,15 +23,13 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     if args.min_duration.is_some() || args.log_version.is_some() {
         bail!("--min-duration and --log-version require a directory of XRay logs");
     }
-    let recovered = match recover(&args.file) {
-        Err(_) if is_archive_alone(&args.file) => bail!("{}", no_buffer(&args.file)),
-        recovered => recovered.with_context(|| {
-            format!(
-                "cannot recover {}{HINT}name the file that TRACE_OUTPUT named for a program that was killed",
-                args.file.display()
-            )
-        })?,
-    };
+    let recovered = recover(&args.file).map_err(|error| match archive_alone(&args.file) {
+        Some(archive) => anyhow!(no_buffer(&archive)),
+        None => anyhow!(error).context(format!(
+            "cannot recover {}{HINT}name the file that TRACE_OUTPUT named for a program that was killed",
+            args.file.display()
+        )),
+    })?;
     let (archive, bytes) = (recovered.archive.display(), recovered.bytes);
     let events = counted(recovered.events, "event", "events");
     crate::say(&match bytes {
@@ -60,18 +58,28 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })
 }
 
-/// Returns whether a path is an archive without the buffer of a program.
-fn is_archive_alone(path: &Path) -> bool {
+/// Returns the archive without the buffer of a program that has this path, or would have had it: a
+/// recorder was killed, and so was its guard.
+fn archive_alone(path: &Path) -> Option<PathBuf> {
+    if buffer_path(path).exists() {
+        return None;
+    }
+    let mut paths = [path.to_owned(), live::partial_path(path)].into_iter();
+    paths.find(|path| is_archive(path))
+}
+
+fn is_archive(path: &Path) -> bool {
     let mut start = [0; 8];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && Fxt.detects(&start) && !buffer_path(path).exists()
+    read.is_ok() && Fxt.detects(&start)
 }
 
 fn no_buffer(path: &Path) -> String {
     let path = path.display();
     format!(
         "cannot recover {path}: it is an archive, and no program left a buffer\
-         {HINT}if it is damaged, keep its readable part with trace slice {path} -o NEW"
+         {HINT}all commands read it; trace slice {path} -o NEW keeps its readable part, if it is \
+         damaged or not complete"
     )
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{bail, Result};
+use anyhow::{anyhow, bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
@@ -18,13 +18,12 @@ use trace_protocol::file::Placeholders;
 use super::record::kernel::SCHED;
 use super::record::{categories, configuration};
 use crate::cli::{RecordFormat, SessionArgs, StartArgs};
-use crate::daemon_client::{connect, output, print_json};
+use crate::daemon_client::{connect, output, print_json, refuse_compressed};
 use crate::exit;
 use crate::message::HINT;
 
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
-    check_triggers(args)?;
-    check_format(args)?;
+    check(args)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
@@ -66,11 +65,34 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         true => path,
         false => directory.join(path),
     };
-    categories::check(&options.categories)?;
-    configuration::check(options)?;
+    check_options(args)?;
     let (to, output) = output(&path)?;
-    let config = TraceConfig {
-        name,
+    Ok(StartRequest { config: TraceConfig { output: to, ..config(args) }, output, path })
+}
+
+/// Checks the options of a session that no command accompanies, without its output and the daemon.
+pub(crate) fn check(args: &StartArgs) -> Result<()> {
+    check_triggers(args)?;
+    check_format(args)?;
+    check_options(args)
+}
+
+fn check_options(args: &StartArgs) -> Result<()> {
+    refuse_compressed(&args.session.output)?;
+    check_limits(&args.session)?;
+    categories::check(&args.session.categories)?;
+    configuration::check(&args.session)?;
+    let options = TraceConfig { output: Output::Beneath("archive".to_owned()), ..config(args) };
+    // A descriptor is required for a deferred transfer.
+    let options = TraceConfig { defer_transfer: false, ..options };
+    options.check().map_err(|reason| anyhow!(reason))
+}
+
+/// Returns the configuration of the session, without its output.
+fn config(args: &StartArgs) -> TraceConfig {
+    let options = &args.session;
+    TraceConfig {
+        name: args.name.clone().unwrap_or_default(),
         categories: categories(args),
         buffer_size: options.buffer_size,
         mode: options.mode.into(),
@@ -90,11 +112,10 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
             max_size: options.max_size.unwrap_or(0),
         },
         rotation: rotation(options),
-        output: to,
+        output: Output::Descriptor,
         keep_alive: args.keep_alive,
         shared: options.shared,
-    };
-    Ok(StartRequest { config, output, path })
+    }
 }
 
 impl StartRequest {
@@ -120,6 +141,19 @@ fn categories(args: &StartArgs) -> Vec<String> {
         categories.extend(SCHED.map(str::to_owned));
     }
     categories
+}
+
+/// Fails if a limit is for files that the session does not write: its snapshots and parts.
+fn check_limits(options: &SessionArgs) -> Result<()> {
+    let has_snapshots = !options.triggers.is_empty();
+    let (option, requires) = match (options.keep, options.max_size) {
+        (_, Some(_)) if !has_snapshots => ("--max-size", "--trigger"),
+        (Some(_), _) if !has_snapshots && options.rotate.is_empty() => {
+            ("--keep", "--trigger or --rotate")
+        }
+        _ => return Ok(()),
+    };
+    bail!("{option} requires {requires}")
 }
 
 fn rotation(options: &SessionArgs) -> RotationOptions {
@@ -148,7 +182,7 @@ fn provider((name, buffer_size): &(String, u64)) -> ProviderSpec {
 }
 
 /// Checks that a session of the daemon can follow the triggers.
-pub(crate) fn check_triggers(args: &StartArgs) -> Result<()> {
+fn check_triggers(args: &StartArgs) -> Result<()> {
     args.session.triggers.iter().try_for_each(check_trigger)
 }
 

@@ -52,7 +52,8 @@ impl GrowingFile {
     }
 }
 
-fn partial_path(path: &Path) -> PathBuf {
+/// Returns the path of an archive that is still recorded.
+pub(crate) fn partial_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".partial");

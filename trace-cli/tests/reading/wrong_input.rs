@@ -129,10 +129,18 @@ fn an_archive_needs_no_recovery() {
     place.put("cut.fxt", &cut());
     let run = place.run(&["recover", "cut.fxt"]);
     let stderr = "trace: cannot recover cut.fxt: it is an archive, and no program left a buffer\n\
-                  hint: if it is damaged, keep its readable part with trace slice cut.fxt -o NEW\n";
+                  hint: all commands read it; trace slice cut.fxt -o NEW keeps its readable part, \
+                  if it is damaged or not complete\n";
     assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
     assert_eq!(place.run(&["slice", "cut.fxt", "-o", "kept.fxt"]).code, 3);
     assert_eq!(place.run(&["check", "kept.fxt"]).code, 0);
+    // Its recorder was killed, and so was its guard.
+    place.put(".killed.fxt.partial", &cut());
+    for name in ["killed.fxt", ".killed.fxt.partial"] {
+        let run = place.run(&["recover", name]);
+        let reason = "cannot recover .killed.fxt.partial: it is an archive, and no program left a";
+        assert!(run.code == 1 && run.stderr.contains(reason), "{run:?}");
+    }
     let missing = place.run(&["recover", "missing.fxt"]);
     assert!(missing.stderr.contains("missing.fxt.buffer"), "{missing:?}");
 }

@@ -13,8 +13,12 @@ use trace_manager::CategoryGroups;
 
 use crate::args::parse_category;
 use crate::cli::StartArgs;
+use crate::commands::start;
 use crate::defaults::Setting;
 use crate::message::HINT;
+
+/// The start of a group's name among categories.
+const GROUP: char = '#';
 
 /// The configuration.
 #[derive(Debug, Default)]
@@ -41,7 +45,26 @@ impl Config {
                 _ => bail!("unknown table '{name}'{HINT}tables are [groups] and [session.NAME]"),
             }
         }
+        config.check()?;
         Ok(config)
+    }
+
+    /// Checks the sessions as far as that is possible before programs and outputs are known.
+    fn check(&self) -> Result<()> {
+        for args in &self.sessions {
+            let check = || {
+                start::check(args)?;
+                let mut names =
+                    args.session.categories.iter().filter_map(|it| it.strip_prefix(GROUP));
+                match names.find(|name| !self.groups.contains_key(*name)) {
+                    Some(name) => bail!("there is no category group '#{name}'"),
+                    None => Ok(()),
+                }
+            };
+            let name = args.name.as_deref().unwrap_or_default();
+            check().with_context(|| format!("session '{name}'"))?;
+        }
+        Ok(())
     }
 }
 
@@ -51,7 +74,13 @@ fn groups(table: Table) -> Result<CategoryGroups> {
         let categories = setting.values.iter().map(|text| parse_category(text));
         let categories = categories.collect::<Result<Vec<_>, _>>();
         let categories = categories.map_err(|error| anyhow!("group '{}': {error}", setting.option));
-        Ok((setting.option, categories?))
+        let categories = categories?;
+        if let Some(other) =
+            categories.iter().find(|it| it.trim_start_matches('-').starts_with(GROUP))
+        {
+            bail!("group '{}': it has categories, and no other group: '{other}'", setting.option);
+        }
+        Ok((setting.option, categories))
     };
     table.into_iter().map(group).collect()
 }
@@ -107,7 +136,9 @@ mod tests {
              mode = 'circular'\n\
              buffer-size = '64M'\n\
              categories = ['#web', 'db']\n\
-             trigger = 'slow:snapshot'\n",
+             trigger = 'slow:snapshot'\n\
+             [groups]\n\
+             web = 'http*'\n",
         );
         let sessions = config.unwrap().sessions;
         let [args] = sessions.as_slice() else { panic!("{sessions:?}") };
@@ -150,6 +181,13 @@ mod tests {
             ("[session.a]\ncolor = 'red'", "unexpected argument '--color'"),
             ("[session.a]\nname = 'b'", "'name' is not an option of a session"),
             ("[session.a]\nduration = {}", "the value of 'duration' is not"),
+            ("[groups]\na = ['b', '#c']\nc = ['d']", "group 'a': it has categories, and no other"),
+            ("[groups]\na = ['-#c']\nc = ['d']", "group 'a': it has categories, and no other"),
+            ("[session.a]\ncategories = '#c'", "session 'a': there is no category group '#c'"),
+            ("[session.a]\nrotate = '1K'", "session 'a': parts of 1024 bytes are too small"),
+            ("[session.a]\noutput = 'a.fxt.gz'", "session 'a': cannot write a.fxt.gz: the daemon"),
+            ("[session.'a b']", "session 'a b': a session's name has 1 to 64 letters"),
+            ("[session.a]\ntrigger = 'b:exit'", "session 'a': the trigger 'alert:b:exit=0' sets"),
         ] {
             let error = format!("{:#}", Config::parse(text).unwrap_err());
             assert!(error.contains(expected), "{text}: {error}");

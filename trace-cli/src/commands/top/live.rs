@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::DefaultTerminal;
-use trace_format::Decoder;
+use trace_format::{notes, Decoder};
 
 use crate::cli::TopArgs;
-use crate::exit;
 use crate::live::{Source, State, Threads};
 use crate::message::describe;
+use crate::{exit, say};
 use state::{Action, App};
 use window::Window;
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: &TopArgs) -> Result<u8> {
     let input = args.file.as_deref().map(|path| path.to_string_lossy()).unwrap_or_default();
     let socket = args.client.socket.as_deref();
     let source = Source::open(&input, &args.selection.categories, socket)?;
-    let feed = Feed {
+    let mut feed = Feed {
         source,
         decoder: Decoder::default(),
         window: Window::new(
@@ -52,17 +52,19 @@ pub(super) fn run(args: &TopArgs) -> Result<u8> {
             Threads::new(args.selection.thread.clone()),
         ),
         started: Instant::now(),
+        has_ended: false,
     };
     match io::stdout().is_terminal() && io::stdin().is_terminal() && !args.json {
         true => {
             let app = App::new(input.into_owned(), args.window);
             let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
-            let result = interact(&mut terminal, feed, app);
+            let result = interact(&mut terminal, &mut feed, app);
             ratatui::restore();
-            result
+            result?;
         }
-        false => plain::print(args, feed),
+        false => plain::print(args, &mut feed)?,
     }
+    Ok(feed.code())
 }
 
 /// The records, and their counts.
@@ -71,6 +73,7 @@ struct Feed {
     decoder: Decoder,
     window: Window,
     started: Instant,
+    has_ended: bool,
 }
 
 impl Feed {
@@ -78,6 +81,7 @@ impl Feed {
     fn advance(&mut self, timeout: Duration) -> Result<State> {
         let state = self.source.read(&mut self.decoder, timeout);
         let state = state.context("cannot read the records")?;
+        self.has_ended = state == State::Ended;
         let (now, window) = (self.started.elapsed(), &mut self.window);
         let error = self.source.drain(&mut self.decoder, |item| {
             window.add(item, now);
@@ -93,10 +97,22 @@ impl Feed {
             None => Ok(state),
         }
     }
+
+    /// Returns the exit code. Says it if the records of programs that had not left have ended.
+    fn code(&self) -> u8 {
+        let missing = if self.has_ended { self.source.ends_early() } else { 0 };
+        if missing > 0 {
+            say(&format!("{}: {missing}", notes::ENDS_EARLY));
+        }
+        match missing + self.window.lost + self.window.malformed {
+            0 => exit::OK,
+            _ => exit::INCOMPLETE,
+        }
+    }
 }
 
 /// Shows the window until the user quits. The last picture stays when the session ends.
-fn interact(terminal: &mut DefaultTerminal, mut feed: Feed, mut app: App) -> Result<u8> {
+fn interact(terminal: &mut DefaultTerminal, feed: &mut Feed, mut app: App) -> Result<()> {
     let failed = "cannot use the terminal";
     let mut drawn: Option<Instant> = None;
     loop {
@@ -109,7 +125,7 @@ fn interact(terminal: &mut DefaultTerminal, mut feed: Feed, mut app: App) -> Res
             is_changed = true;
             if let Event::Key(key) = event::read().context(failed)? {
                 if key.kind == KeyEventKind::Press && app.press(key) == Action::Quit {
-                    return Ok(exit::OK);
+                    return Ok(());
                 }
             }
         }

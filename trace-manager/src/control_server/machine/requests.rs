@@ -151,8 +151,11 @@ impl ControlMachine {
     fn expand(&self, categories: &[String]) -> Result<Vec<String>, Refused> {
         let mut expanded = Vec::new();
         for pattern in categories {
-            if pattern.contains("/#") {
-                let reason = format!("'{pattern}': a group is for all providers");
+            if pattern.contains("/#") || pattern.starts_with("-#") {
+                let reason = match pattern.starts_with('-') {
+                    true => format!("'{pattern}': a group is not excluded, but its categories"),
+                    false => format!("'{pattern}': a group is for all providers"),
+                };
                 return Err(general(GeneralError::Unsupported, reason));
             }
             match pattern.strip_prefix('#') {

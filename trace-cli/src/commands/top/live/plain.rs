@@ -10,7 +10,6 @@ use super::screen::human_rate;
 use super::window::Window;
 use super::{Feed, TIMEOUT};
 use crate::cli::TopArgs;
-use crate::exit;
 use crate::live::State;
 use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
@@ -19,7 +18,7 @@ use crate::table::{self, human_nanos, Table};
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prints the window every second, and at the end of the session.
-pub(super) fn print(args: &TopArgs, mut feed: Feed) -> Result<u8> {
+pub(super) fn print(args: &TopArgs, feed: &mut Feed) -> Result<()> {
     let mut printed = Instant::now();
     let mut left = args.count;
     loop {
@@ -30,10 +29,9 @@ pub(super) fn print(args: &TopArgs, mut feed: Feed) -> Result<u8> {
             left = left.map(|left| left.saturating_sub(1));
         }
         if state == State::Ended || left == Some(0) {
-            break;
+            return Ok(());
         }
     }
-    Ok(if feed.window.lost + feed.window.malformed > 0 { exit::INCOMPLETE } else { exit::OK })
 }
 
 pub(super) fn text(args: &TopArgs, window: &Window) -> String {

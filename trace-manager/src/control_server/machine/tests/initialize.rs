@@ -83,11 +83,14 @@ fn categories_and_buffers_of_single_providers_are_accepted() {
     let providers = vec![spec(u64::MAX)];
     let reply = initialize(&mut scene, TraceConfig { providers, ..named("b") });
     assert!(general(reply, GeneralError::Quota).contains("buffer sizes"));
-    let reply = initialize(
-        &mut scene,
-        TraceConfig { categories: vec!["server/#all".to_owned()], ..named("c") },
-    );
-    assert!(general(reply, GeneralError::Unsupported).contains("a group is for all providers"));
+    for (pattern, reason) in [
+        ("server/#all", "'server/#all': a group is for all providers"),
+        ("-#all", "'-#all': a group is not excluded, but its categories"),
+    ] {
+        let categories = vec![pattern.to_owned()];
+        let reply = initialize(&mut scene, TraceConfig { categories, ..named("c") });
+        assert_eq!(general(reply, GeneralError::Unsupported), reason);
+    }
     let providers = vec![ProviderSpec::default()];
     let reply = initialize(&mut scene, TraceConfig { providers, ..named("d") });
     assert!(general(reply, GeneralError::BadRequest).contains("a provider's name"));
