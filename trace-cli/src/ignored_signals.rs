@@ -13,7 +13,8 @@ pub(crate) struct Divided {
     pub(crate) ignored: Vec<i32>,
 }
 
-/// Divides signals. An ignored SIGHUP is in neither list: the caller wants no end with the terminal.
+/// Divides signals. An ignored SIGHUP is in neither list: the caller wants no end with the
+/// terminal.
 pub(crate) fn divide(signals: &[i32]) -> Divided {
     // Without `/proc`, none is ignored.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
