@@ -33,6 +33,7 @@ mod traced_calls;
 mod tracer;
 mod trap_mask;
 
+mod tripwire;
 pub use ignored_signals::IgnoredSignals;
 pub use options::{Engine, Options};
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! The calls of ptrace(2) for the step engine, each with its proof.
 //!
-//! Only this module and `memory` have `unsafe`.
+//! Only this module, `memory` and `tripwire` have `unsafe`.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags, RawDir};
-use rustix::process::{getpid, getppid, kill_process, Pid, Signal};
+use rustix::process::{getpid, getppid};
 
 /// The id of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -169,62 +168,6 @@ pub(super) fn set_ignored(command: &mut Command, signal: i32, is_ignored: bool) 
     // SAFETY: between fork and exec the closure makes only a system call, which is
     // async-signal-safe, and does not allocate.
     unsafe { command.pre_exec(set) };
-}
-
-/// Creates a process that stops at bytes in the pipe `read`, and ends when `write`, the other
-/// end, is closed. Both are events of [`wait_any`]. [`wake`] continues it.
-pub(super) fn tripwire(read: &OwnedFd, write: &OwnedFd) -> io::Result<Tid> {
-    // SAFETY: the child makes only async-signal-safe calls, and never returns from this function.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => wait_for_close(read, write),
-        pid => Ok(Tid(pid)),
-    }
-}
-
-/// Waits in the child of [`tripwire`].
-fn wait_for_close(read: &OwnedFd, write: &OwnedFd) -> ! {
-    // SAFETY: the descriptor is that of the child, which does not use it again.
-    unsafe { libc::close(write.as_raw_fd()) };
-    // SAFETY: both arguments are descriptors, or the call fails and the child ends early.
-    unsafe { libc::dup2(read.as_raw_fd(), 0) };
-    close_others();
-    // One stop for all bytes so far: the end must not wait for many of them.
-    let mut bytes = [0_u8; 512];
-    // SAFETY: `bytes` has space for as many bytes.
-    while unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) } > 0 {
-        // SAFETY: the call stops this process only, and touches no memory.
-        unsafe { libc::raise(libc::SIGSTOP) };
-    }
-    // SAFETY: `_exit` ends the child without code of this process.
-    unsafe { libc::_exit(0) }
-}
-
-/// Continues the child of [`tripwire`] after a stop.
-pub(super) fn wake(tripwire: Tid) -> io::Result<()> {
-    let pid = Pid::from_raw(tripwire.0).ok_or(io::ErrorKind::NotFound)?;
-    kill_process(pid, Signal::Cont).map_err(Into::into)
-}
-
-/// Closes all descriptors but 0, which the child of [`tripwire`] would keep open.
-fn close_others() {
-    // SAFETY: the call closes descriptors of the child only, which uses none of them again.
-    if unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) } == 0 {
-        return;
-    }
-    // A kernel before Linux 5.9, or a sandbox. Nothing here allocates.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let Ok(directory) = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()) else { return };
-    let mut buffer = [MaybeUninit::uninit(); 1024];
-    let mut entries = RawDir::new(&directory, &mut buffer);
-    while let Some(Ok(entry)) = entries.next() {
-        let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
-        let Some(number) = number.filter(|it| *it > 0 && *it != directory.as_raw_fd()) else {
-            continue;
-        };
-        // SAFETY: as above; the descriptor of the directory is not among them.
-        unsafe { libc::close(number) };
-    }
 }
 
 /// Begins to trace a thread, which continues.
@@ -465,12 +408,6 @@ fn check(result: libc::c_long) -> io::Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::fs::File;
-    use std::io::Read;
-    use std::time::Instant;
-
-    use rustix::pipe::{pipe_with, PipeFlags};
-
     use super::*;
 
     /// From here on this thread and its children do not have a system call.
@@ -492,28 +429,5 @@ pub(crate) mod tests {
         // SAFETY: the filter points to a program of its length, which lives through the call.
         let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter) };
         assert_eq!(set, 0, "{}", io::Error::last_os_error());
-    }
-
-    #[test]
-    fn a_tripwire_has_no_other_descriptors_without_close_range() {
-        refuse(libc::SYS_close_range);
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).unwrap();
-        let ((read, write), (other, other_write)) = (pipe(), pipe());
-        let tid = tripwire(&read, &write).unwrap();
-        drop(other_write);
-        let ends = |descriptor: OwnedFd| {
-            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
-            poll(&mut polled, 60_000).unwrap() == 1
-                && File::from(descriptor).read(&mut [0]).unwrap() == 0
-        };
-        assert!(ends(other), "the other end is open in the child");
-        drop(write);
-        let (begin, mut status) = (Instant::now(), 0);
-        // SAFETY: waitpid writes one `c_int`.
-        while unsafe { libc::waitpid(tid.0, &raw mut status, libc::WNOHANG) } == 0 {
-            assert!(begin.elapsed() < Duration::from_secs(60), "the child has its own other end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert!(libc::WIFEXITED(status));
     }
 }

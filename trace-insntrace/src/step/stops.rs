@@ -13,6 +13,7 @@ use super::status::{
 };
 use super::thread::Thread;
 use super::tracer::Tracer;
+use super::tripwire;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
 impl Tracer {
@@ -68,7 +69,7 @@ impl Tracer {
             Stop::Exec(former) => self.exec(tid, former).and_then(|()| self.resume(tid)),
             _ if self.tripwire == Some(tid) => {
                 self.is_woken = true;
-                ptrace::wake(tid)
+                tripwire::wake(tid)
             }
             _ if self.is_stopping && !self.threads.contains_key(&tid) => self.release(tid, stop),
             _ => self.stopped(tid, stop),

@@ -19,6 +19,7 @@ use super::spawn;
 use super::status::{gone, has_exited, is_gone, panicked, traced_by_us};
 use super::thread::{Executed, Thread};
 use super::traced_calls::Calls;
+use super::tripwire;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
 /// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
@@ -210,7 +211,7 @@ impl Tracer {
     pub fn stop_handle(&mut self) -> io::Result<StopHandle> {
         let flags = rustix::pipe::PipeFlags::CLOEXEC;
         let (read, write) = rustix::pipe::pipe_with(flags)?;
-        self.tripwire = Some(ptrace::tripwire(&read, &write)?);
+        self.tripwire = Some(tripwire::spawn(&read, &write)?);
         Ok(StopHandle { pipe: write })
     }
 
