@@ -115,8 +115,8 @@ impl Tracer {
         let Some(space) = self.spaces.get(&thread.space) else { return Ok(()) };
         // A handler that interrupts the thread at the function returns to it.
         let is_reached = registers.ip != thread.ip && !thread.has_fetched_far();
-        thread.stepped_untraced(space, registers);
-        self.count(1);
+        let was_executed = thread.stepped_untraced(space, registers);
+        self.count(was_executed.into());
         match is_reached {
             true => self.reached(tid, registers),
             false => Ok(()),

@@ -184,10 +184,7 @@ impl Tracer {
             return self.apply_outside(tid, stop, registers);
         }
         match stop {
-            Stop::Step => {
-                self.stepped(tid, registers);
-                self.count(1);
-            }
+            Stop::Step => self.stepped(tid, registers),
             Stop::Breakpoint if self.hit(tid, registers) => {}
             Stop::Breakpoint | Stop::HardwareBreakpoint => {
                 self.interrupted(tid, registers, libc::SIGTRAP);
@@ -211,8 +208,10 @@ impl Tracer {
     fn stepped(&mut self, tid: Tid, registers: Registers) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let Some(space) = self.spaces.get_mut(&thread.space) else { return };
-        thread.stepped(space, registers, &mut self.notes, &mut self.executed);
+        let (notes, executed) = (&mut self.notes, &mut self.executed);
+        let was_executed = thread.stepped(space, registers, notes, executed);
         thread.run.is_between = true;
+        self.count(was_executed.into());
     }
 
     /// A signal stops a thread, before an instruction or at the end of one.
@@ -287,7 +286,9 @@ impl Tracer {
         let (old, was_inside) = (thread.space, thread.watch.is_inside());
         if let Some(space) = self.spaces.get(&id) {
             let (notes, executed) = (&mut self.notes, &mut self.executed);
-            thread.exec(self.spaces.get(&old), space, registers, notes, executed);
+            let old = self.spaces.get(&old);
+            let was_executed = thread.exec(old, space, registers, notes, executed);
+            self.count(was_executed.into());
         }
         thread.tid = tid;
         self.notes.push(note_of(&thread));
@@ -320,7 +321,9 @@ impl Tracer {
         }
         // Whatever its packets are, the thread has ended or is released.
         self.attempt(|tracer| {
-            thread.ended(tracer.spaces.get(&thread.space), end, &mut tracer.executed);
+            let space = tracer.spaces.get(&thread.space);
+            let was_executed = thread.ended(space, end, &mut tracer.executed);
+            tracer.count(was_executed.into());
             Ok(())
         });
         self.notes.push(Note::End { trace: thread.trace, end });

@@ -159,15 +159,17 @@ impl Thread {
         self.restarts = registers.restarts && registers.ip == self.ip;
     }
 
-    /// The instruction at `ip` was executed, or an iteration of it.
+    /// The instruction at `ip` was executed, or an iteration of it. Returns whether it was: a step
+    /// that only leaves `exec` executes none.
     pub(super) fn stepped(
         &mut self,
         space: &mut Space,
         registers: Registers,
         notes: &mut Vec<Note>,
         out: &mut VecDeque<Executed>,
-    ) {
-        if !mem::take(&mut self.leaves_exec) {
+    ) -> bool {
+        let was_executed = !mem::take(&mut self.leaves_exec);
+        if was_executed {
             if self.restarts {
                 self.rewind(space, notes);
             }
@@ -175,14 +177,17 @@ impl Thread {
             self.check_flags(space, registers);
         }
         self.moved(registers);
+        was_executed
     }
 
-    /// The instruction at `ip`, which is not traced, was executed.
-    pub(super) fn stepped_untraced(&mut self, space: &Space, registers: Registers) {
-        if !mem::take(&mut self.leaves_exec) {
+    /// The instruction at `ip`, which is not traced, was executed. Returns whether it was.
+    pub(super) fn stepped_untraced(&mut self, space: &Space, registers: Registers) -> bool {
+        let was_executed = !mem::take(&mut self.leaves_exec);
+        if was_executed {
             self.check_flags(space, registers);
         }
         self.moved(registers);
+        was_executed
     }
 
     /// Hides the trap flag of the last step from the program.
@@ -301,7 +306,8 @@ impl Thread {
         }
     }
 
-    /// The thread has executed a program in `space`.
+    /// The thread has executed a program in `space`. Returns whether a step had begun the system
+    /// call.
     pub(super) fn exec(
         &mut self,
         old: Option<&Space>,
@@ -309,35 +315,39 @@ impl Thread {
         registers: Registers,
         notes: &mut Vec<Note>,
         out: &mut VecDeque<Executed>,
-    ) {
-        self.leave(old, out);
+    ) -> bool {
+        let was_executed = self.leave(old, out);
         (self.run, self.watch) = (Run::default(), Watch::default());
         self.moved(registers);
         self.begin_part(space, notes);
         self.leaves_exec = true;
+        was_executed
     }
 
-    /// Execution ended, after a system call or because another thread ended the process.
+    /// Execution ended, after a system call or because another thread ended the process. Returns
+    /// whether a system call was executed that does not return.
     pub(super) fn ended(
         &mut self,
         space: Option<&Space>,
         end: ThreadEnd,
         out: &mut VecDeque<Executed>,
-    ) {
-        if matches!(end, ThreadEnd::Exited(_)) {
-            self.leave(space, out);
-        }
+    ) -> bool {
+        let was_executed = matches!(end, ThreadEnd::Exited(_)) && self.leave(space, out);
         self.encoder.turn_off(self.ip);
+        was_executed
     }
 
-    /// Writes the system call at `ip`, which does not return.
-    fn leave(&mut self, space: Option<&Space>, out: &mut VecDeque<Executed>) {
-        let is_traced = !self.watch.is_skipping && space.is_some_and(|space| space.traces(self.ip));
-        if self.fetched.is_some_and(is_far) && is_traced {
+    /// Writes the system call at `ip`, which does not return. Returns whether there was one.
+    fn leave(&mut self, space: Option<&Space>, out: &mut VecDeque<Executed>) -> bool {
+        if !self.fetched.is_some_and(is_far) {
+            return false;
+        }
+        if !self.watch.is_skipping && space.is_some_and(|space| space.traces(self.ip)) {
             self.encoder.turn_on(self.ip);
             self.encoder.left(self.continued, None);
             out.push_back(Executed { trace: self.trace, ip: self.ip });
         }
+        true
     }
 }
 

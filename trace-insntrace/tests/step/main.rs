@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod blocks;
+mod budget;
 mod flags;
 mod function;
 mod generated;
