@@ -21,6 +21,7 @@ mod mask_calls;
 mod memory;
 mod options;
 mod own_traps;
+mod passed;
 mod plants;
 mod ptrace;
 mod range;
@@ -32,8 +33,8 @@ mod thread;
 mod traced_calls;
 mod tracer;
 mod trap_mask;
-
 mod tripwire;
+
 pub use ignored_signals::IgnoredSignals;
 pub use options::{Engine, Options};
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::mem;
 
 use super::options::Options;
-use crate::flow::{DecodedInstruction, End};
+use super::passed::Passed;
+use crate::flow::{DecodedInstruction, End, Instruction};
 use crate::pt::{ExecMode, Packet, PsbState, Writer};
 
 /// Writes the packets of one thread, instruction by instruction.
@@ -16,6 +17,7 @@ pub(super) struct Encoder {
     is_on: bool,
     /// Whether an instruction is missing since tracing was on.
     has_gap: bool,
+    passed: Passed,
 }
 
 impl Encoder {
@@ -23,7 +25,15 @@ impl Encoder {
     pub(super) fn new(options: &Options) -> Self {
         let Options { clock, has_time, psb_bytes, .. } = *options;
         let writer = options.writer.clone();
-        let mut encoder = Self { writer, clock, has_time, psb_bytes, is_on: false, has_gap: false };
+        let mut encoder = Self {
+            writer,
+            clock,
+            has_time,
+            psb_bytes,
+            is_on: false,
+            has_gap: false,
+            passed: Passed::default(),
+        };
         encoder.psb(None);
         encoder
     }
@@ -43,6 +53,7 @@ impl Encoder {
                 self.time();
             }
             self.writer.enable(ip, ExecMode::LONG);
+            self.passed.restart(ip);
             (self.is_on, self.has_gap) = (true, false);
         }
     }
@@ -50,9 +61,13 @@ impl Encoder {
     /// Turns tracing off before the instruction at `ip`, if it was on.
     pub(super) fn turn_off(&mut self, ip: u64) {
         if self.is_on {
+            let is_exact = self.distinguish(ip);
             self.time();
             self.writer.async_disable(ip, None);
             self.is_on = false;
+            if !is_exact {
+                self.overflow();
+            }
         }
     }
 
@@ -60,6 +75,10 @@ impl Encoder {
     /// again.
     pub(super) fn lose(&mut self, ip: u64) {
         self.turn_off(ip);
+        self.overflow();
+    }
+
+    fn overflow(&mut self) {
         if !mem::replace(&mut self.has_gap, true) {
             self.time();
             self.writer.overflow(None);
@@ -78,7 +97,18 @@ impl Encoder {
     /// Writes an executed instruction, followed by `next`, while tracing is on. Calls and returns
     /// get a time stamp.
     pub(super) fn executed(&mut self, instruction: DecodedInstruction, next: u64) {
-        match instruction.1 {
+        let (Instruction { ip, .. }, end) = instruction;
+        if matches!(end, End::Jump(_) | End::Call { .. }) && next <= ip {
+            self.jumps_back(ip, next);
+        }
+        self.branch(end, next);
+        if self.is_psb_due() {
+            self.divide_by_psb(next);
+        }
+    }
+
+    fn branch(&mut self, end: End, next: u64) {
+        match end {
             End::Conditional { target, .. } => self.writer.conditional(next == target),
             End::Call { target, return_to } => {
                 self.time();
@@ -98,9 +128,53 @@ impl Encoder {
             }
             _ => {}
         }
-        if self.is_psb_due() {
-            self.psb(self.is_on.then_some(next));
+        if has_packet(end) {
+            self.passed.restart(next);
         }
+    }
+
+    /// Writes PSB+ before the instruction at `next`.
+    fn divide_by_psb(&mut self, next: u64) {
+        if self.is_on && !self.distinguish(next) {
+            self.lose(next);
+        }
+        self.psb(self.is_on.then_some(next));
+        self.passed.restart(next);
+    }
+
+    /// A direct branch jumps back from `ip`, or to itself.
+    fn jumps_back(&mut self, ip: u64, next: u64) {
+        // Otherwise it jumps to itself again: no packet can be between.
+        if self.distinguish(ip) {
+            if self.passed.is_full() {
+                self.divide(ip);
+            }
+            self.passed.jumped_back(ip, next);
+        }
+    }
+
+    /// Makes packets that end before the instruction at `ip`, which is next, mean this time and
+    /// none before. Returns whether that is possible: it is not behind a jump to itself.
+    fn distinguish(&mut self, ip: u64) -> bool {
+        let Some((jump, target)) = self.passed.last_jump_before(ip) else { return true };
+        if jump == target {
+            return false;
+        }
+        // The jump was executed once, or there would be a packet already.
+        self.divide(jump);
+        self.passed.jumped_back(jump, target);
+        if ip == jump {
+            self.divide(target);
+        }
+        true
+    }
+
+    /// Writes that the instruction at `ip` was reached. No packet was written since.
+    fn divide(&mut self, ip: u64) {
+        self.time();
+        self.writer.async_disable(ip, None);
+        self.writer.enable(ip, ExecMode::LONG);
+        self.passed.restart(ip);
     }
 
     /// Writes that execution left the traced code at `ticks`, behind the last instruction, for `to`
@@ -134,6 +208,12 @@ impl Encoder {
         let tsc = self.has_time.then(|| self.now());
         self.writer.psb(PsbState { tsc, cbr: None, mode: ExecMode::LONG, ip });
     }
+}
+
+/// Returns whether a packet has the branch or the target.
+fn has_packet(end: End) -> bool {
+    use End::{Conditional, IndirectCall, IndirectJump, Return};
+    matches!(end, Conditional { .. } | IndirectJump | IndirectCall { .. } | Return)
 }
 
 #[cfg(test)]

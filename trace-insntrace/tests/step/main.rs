@@ -3,6 +3,7 @@
 
 mod blocks;
 mod budget;
+mod circles;
 mod flags;
 mod function;
 mod generated;
