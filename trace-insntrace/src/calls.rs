@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::flow::{Event, Instruction, InstructionKind, Item};
+use crate::pt::Packet;
 use crate::recording::SpaceId;
 use crate::symbols::{Function, InlinedCall, Symbols};
 
@@ -107,11 +108,11 @@ impl<'s, 'a> Calls<'s, 'a> {
         ticks: u64,
     ) -> &[Change] {
         self.changes.clear();
-        self.notes = notes;
         if self.space != space {
-            self.pop_to(0, ticks);
-            (self.space, self.last, self.off) = (space, None, None);
+            self.end_all(ticks);
+            self.space = space;
         }
+        self.notes = notes;
         match item {
             Item::Instruction(instruction) => self.instruction(*instruction, ticks),
             Item::Event(event) => self.event(event, ticks),
@@ -122,9 +123,14 @@ impl<'s, 'a> Calls<'s, 'a> {
     /// Returns the changes that end all functions.
     pub fn end(&mut self, ticks: u64) -> &[Change] {
         self.changes.clear();
+        self.end_all(ticks);
+        &self.changes
+    }
+
+    fn end_all(&mut self, ticks: u64) {
+        self.arrive_interrupted();
         self.pop_to(0, ticks);
         (self.last, self.off) = (None, None);
-        &self.changes
     }
 
     fn instruction(&mut self, instruction: Instruction, ticks: u64) {
@@ -217,14 +223,18 @@ impl<'s, 'a> Calls<'s, 'a> {
 
     fn event(&mut self, event: &Event, ticks: u64) {
         match *event {
-            Event::Synchronized { .. } | Event::Overflow { .. } => {
-                self.pop_to(0, ticks);
-                (self.last, self.off) = (None, None);
+            Event::Synchronized { .. } | Event::Overflow { .. } => self.end_all(ticks),
+            // A part of the execution ends. Where the next instruction would be is not in it.
+            Event::Packet { packet: Packet::TraceStop, .. } => {
+                self.last = None;
+                self.end_all(ticks);
             }
-            Event::Enabled { ip } => self.enabled(ip, ticks),
+            Event::Enabled { ip } => {
+                self.arrive_interrupted();
+                self.enabled(ip, ticks);
+            }
             Event::Disabled { to } => self.disabled(to, ticks),
             Event::Interrupted { from, disabled: true, .. } => {
-                self.arrive(from);
                 self.off = Some(Off::Interrupted(from));
             }
             Event::Interrupted { from, to, .. } => {
@@ -241,6 +251,13 @@ impl<'s, 'a> Calls<'s, 'a> {
     fn arrive(&mut self, ip: u64) {
         if let Some((last, at)) = self.last.take() {
             self.branched(last, ip, at);
+        }
+    }
+
+    /// If tracing is off because of an interrupt, the last instruction was followed by its place.
+    fn arrive_interrupted(&mut self) {
+        if let Some(Off::Interrupted(from)) = self.off {
+            self.arrive(from);
         }
     }
 

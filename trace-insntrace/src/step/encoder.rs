@@ -17,6 +17,8 @@ pub(super) struct Encoder {
     is_on: bool,
     /// Whether an instruction is missing since tracing was on.
     has_gap: bool,
+    /// Whether tracing was on in the current part of the execution.
+    has_part: bool,
     passed: Passed,
 }
 
@@ -32,6 +34,7 @@ impl Encoder {
             psb_bytes,
             is_on: false,
             has_gap: false,
+            has_part: false,
             passed: Passed::default(),
         };
         encoder.psb(None);
@@ -54,7 +57,7 @@ impl Encoder {
             }
             self.writer.enable(ip, ExecMode::LONG);
             self.passed.restart(ip);
-            (self.is_on, self.has_gap) = (true, false);
+            (self.is_on, self.has_gap, self.has_part) = (true, false, true);
         }
     }
 
@@ -68,6 +71,18 @@ impl Encoder {
             if !is_exact {
                 self.overflow();
             }
+        }
+    }
+
+    /// Turns tracing off before the instruction at `ip`, if it was on, and ends a part of the
+    /// execution: what follows was not called by it, and does not return to it.
+    pub(super) fn end_part(&mut self, ip: u64) {
+        if mem::take(&mut self.has_part) {
+            match self.is_on {
+                true => self.turn_off(ip),
+                false => self.time(),
+            }
+            self.writer.packet(Packet::TraceStop);
         }
     }
 

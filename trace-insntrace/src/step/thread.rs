@@ -114,7 +114,7 @@ impl Thread {
         if self.loaded_flags.is_some() {
             return false;
         }
-        self.encoder.turn_off(self.ip);
+        self.encoder.end_part(self.ip);
         self.fetched = None;
         self.watch = Watch::default();
         true
@@ -333,7 +333,11 @@ impl Thread {
         out: &mut VecDeque<Executed>,
     ) -> bool {
         let was_executed = matches!(end, ThreadEnd::Exited(_)) && self.leave(space, out);
-        self.encoder.turn_off(self.ip);
+        match end {
+            // The buffer of a controller may continue with another time of tracing.
+            ThreadEnd::Detached => self.encoder.end_part(self.ip),
+            ThreadEnd::Exited(_) | ThreadEnd::Killed(_) => self.encoder.turn_off(self.ip),
+        }
         was_executed
     }
 

@@ -120,6 +120,28 @@ fn libipt_finds_the_instructions_of_blocks() {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_rounds_of_direct_jumps_and_parts_of_a_program() {
+    use trace_insntrace::step::{Engine, Options, Traced, TracedCalls, Tracer};
+
+    let circles = stepped::program("circles.c");
+    for engine in [Engine::Step, Engine::Block] {
+        for circle in ["two", "four", "several", "inside", "call"] {
+            let settings = Options { engine, ..stepped::options(Writer::new()) };
+            let mut command = std::process::Command::new(&circles);
+            let (run, _) = stepped::trace(command.args([circle, "alarms"]), settings);
+            assert_libipt_agrees(&run, 0);
+        }
+    }
+    let mut command = std::process::Command::new(stepped::program("parts.c"));
+    let mut tracer = Tracer::start(&mut command, stepped::options(Writer::new())).unwrap();
+    let of = Traced::Function("left".into());
+    tracer.trace_calls(TracedCalls { of, nth: None, has_breakpoints: true });
+    assert_libipt_agrees(&stepped::finish(&mut tracer), 0);
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
 #[ignore = "needs libipt-dev, and a server"]
 fn libipt_finds_the_instructions_of_an_async_server_whole_and_in_rings() {
     let both = programs::async_server(|| 0);

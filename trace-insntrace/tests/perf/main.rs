@@ -25,7 +25,7 @@ use trace_insntrace::flow::Item;
 use trace_insntrace::perf_data;
 use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::{self, Clock, Recording, TraceDecoder, TraceId};
-use trace_insntrace::step::{Engine, Options};
+use trace_insntrace::step::{Engine, Options, Traced, TracedCalls, Tracer};
 use trace_protocol::clock;
 
 /// A recording in files.
@@ -109,6 +109,25 @@ fn assert_perf_agrees(recorded: &Recorded) {
 #[ignore = "needs perf"]
 fn perf_finds_the_instructions_of_a_program_with_signals_and_code_that_changes() {
     assert_perf_agrees(&Recorded::new(&mut Command::new(stepped::program("program.c"))));
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_rounds_of_direct_jumps() {
+    for circle in ["two", "four", "several", "inside", "call"] {
+        let mut command = Command::new(stepped::program("circles.c"));
+        assert_perf_agrees(&Recorded::new(command.args([circle, "alarms"])));
+    }
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_calls() {
+    let mut command = Command::new(stepped::program("parts.c"));
+    let mut tracer = Tracer::start(&mut command, options()).unwrap();
+    let of = Traced::Function("left".into());
+    tracer.trace_calls(TracedCalls { of, nth: None, has_breakpoints: true });
+    assert_perf_agrees(&Recorded::of(stepped::finish(&mut tracer)));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod hostile;
 mod listed;
 #[path = "../common/listed.rs"]
 mod lists;
+mod parts;
 mod printed;
 #[path = "../common/required.rs"]
 mod required;

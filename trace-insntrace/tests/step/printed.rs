@@ -16,13 +16,13 @@ use trace_insntrace::symbols::Symbols;
 use crate::stepped::{compile_to, options, program};
 
 /// A clock that differs at each reading.
-fn clock() -> u64 {
+pub(crate) fn clock() -> u64 {
     static TICKS: AtomicU64 = AtomicU64::new(1);
     TICKS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Records a program to its end.
-fn record(tracer: &mut Tracer, directory: &Path) -> Recording {
+pub(crate) fn record(tracer: &mut Tracer, directory: &Path) -> Recording {
     let settings = Clock { now: clock, ticks_per_second: 1_000_000 };
     let mut writer = Writer::create(directory, settings, "").unwrap();
     while tracer.step().unwrap().is_some() {}
@@ -99,7 +99,7 @@ fn code_has_the_names_of_the_library_that_was_mapped() {
 }
 
 /// Prints the only trace of a recording.
-fn printed(recording: &Recording, format: Format, symbols: Symbols<'_>) -> Vec<u8> {
+pub(crate) fn printed(recording: &Recording, format: Format, symbols: Symbols<'_>) -> Vec<u8> {
     let (mut symbols, mut printed) = (symbols, Vec::new());
     print::write(recording, &recording.traces(), format, &mut symbols, &mut printed).unwrap();
     printed
