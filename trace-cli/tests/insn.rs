@@ -288,6 +288,31 @@ fn only_calls_of_a_function_are_recorded() {
 }
 
 #[test]
+fn a_recording_that_has_failed_or_is_cut_is_incomplete() {
+    let place = Place::new();
+    let limited = place.name("limited");
+    let script = "ulimit -f 20; exec \"$@\"";
+    let recorded = Command::new("/bin/sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_trace"), "insn", "record"])
+        .args(["--engine", "block", "-o", &limited, "--", "/bin/ls", "-l", "/"])
+        .env("TRACE_CONFIG", "")
+        .output()
+        .unwrap();
+    assert_eq!(recorded.status.code(), Some(125), "{recorded:?}");
+    let printed = run(&["insn", "print", &limited], 3);
+    assert!(text(&printed.stderr).contains("limited is incomplete\n"), "{printed:?}");
+
+    let cut = place.name("cut");
+    run(&["insn", "record", "-o", &cut, "--budget", "2000", "--", "/bin/true"], 0);
+    let print = ["insn", "print", &cut];
+    run(&print, 0);
+    let side = place.path("cut/insn.side.fxt");
+    let side = std::fs::File::options().write(true).open(side).unwrap();
+    side.set_len(side.metadata().unwrap().len() - 8).unwrap();
+    assert!(text(&run(&print, 3).stderr).contains("cut is incomplete\n"));
+}
+
+#[test]
 fn a_range_that_no_process_has_is_reported() {
     let place = Place::new();
     let record = |name: &str, range: &str| {

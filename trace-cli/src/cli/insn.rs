@@ -267,7 +267,8 @@ fn parse_scope(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit status:
-    3  packets and code do not agree: each place is reported with its offset
+    3  packets and code do not agree: each place is reported with its offset. Or the recording is
+       incomplete: it has failed, was killed, or still runs, or its files were cut
 
 Examples:
   trace insn print DIR | less

@@ -7,6 +7,7 @@
 //! | `insn.ptlist` | a line `N path` for each trace |
 //! | `insn.cpuid` | the processor and its clock, a line each |
 //! | `insn.side.fxt` | the notes, as an archive |
+//! | `insn.incomplete` | nothing: the recording was not completed |
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,7 @@ use crate::pt::Timing;
 const SIDE: &str = "insn.side.fxt";
 const CPUID: &str = "insn.cpuid";
 const LIST: &str = "insn.ptlist";
+const INCOMPLETE: &str = "insn.incomplete";
 
 /// The most bytes that are read of the file of the processor.
 const MAX_CPUID_BYTES: u64 = 1 << 16;
@@ -166,9 +168,34 @@ impl Writer {
         self.side.flush().map_err(Error::Write)
     }
 
+    /// Marks the recording as incomplete until [`complete`](Self::complete) is called: something
+    /// may end the recording before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be created.
+    pub fn begin(&self) -> Result<(), Error> {
+        let path = self.directory.join(INCOMPLETE);
+        File::create(&path).map(drop).map_err(at(&path))
+    }
+
+    /// Writes what is buffered, and removes the mark of an incomplete recording.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be written or removed.
+    pub fn complete(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        let path = self.directory.join(INCOMPLETE);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::File(path, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes the files of a recording without traces, and the directory if it is empty.
     pub fn discard(self) {
-        for name in [SIDE, CPUID, LIST] {
+        for name in [SIDE, CPUID, LIST, INCOMPLETE] {
             // The reason for discarding is the error to report.
             let _ = fs::remove_file(self.directory.join(name));
         }
@@ -217,6 +244,7 @@ pub struct Recording {
     anchors: Vec<Anchor>,
     ticks_per_second: u64,
     timing: Timing,
+    is_complete: bool,
 }
 
 /// A moment on several clocks, each with its name. The first clock is that of the time stamps.
@@ -241,7 +269,7 @@ impl Recording {
     /// # Errors
     ///
     /// Fails if a file is missing or malformed. If the side data is truncated, the notes before
-    /// that are used.
+    /// that are used, and the recording is not [complete](Self::is_complete).
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(SIDE);
         let file = open(&path).map_err(at(&path))?;
@@ -252,16 +280,23 @@ impl Recording {
         let _ = open(&directory.join(CPUID))
             .and_then(|file| file.take(MAX_CPUID_BYTES).read_to_string(&mut processor));
         let timing = timing(&processor);
+        let is_complete = !directory.join(INCOMPLETE).exists();
         let directory = directory.to_owned();
-        let mut recording = Self { directory, notes, anchors, ticks_per_second: 0, timing };
+        let mut recording =
+            Self { directory, notes, anchors, ticks_per_second: 0, timing, is_complete };
         loop {
             match reader.next() {
                 Ok(Some(item)) => recording.add(&item),
+                Ok(None) => return Ok(recording),
                 Err(error) if error.is_fatal() && recording.notes.is_empty() => {
                     return Err(Error::Read(error));
                 }
-                Err(error) if !error.is_fatal() => {}
-                _ => return Ok(recording),
+                Err(error) => {
+                    recording.is_complete = false;
+                    if error.is_fatal() {
+                        return Ok(recording);
+                    }
+                }
             }
         }
     }
@@ -297,6 +332,13 @@ impl Recording {
     #[must_use]
     pub fn timing(&self) -> Timing {
         self.timing
+    }
+
+    /// Returns whether the recording was completed and has all notes. Otherwise instructions may be
+    /// missing.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// Returns the number of ticks in a second.
@@ -383,6 +425,27 @@ mod tests {
             let expected = (name != CPUID).then(|| "it is not a regular file".to_owned());
             assert_eq!(reason, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_recording_that_was_not_completed_or_is_cut_is_incomplete() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock { now: || 0, ticks_per_second: 1 };
+        let mut writer = Writer::create(folder.path(), clock, "").unwrap();
+        let is_complete = || Recording::open(folder.path()).unwrap().is_complete();
+        writer.begin().unwrap();
+        let trace = TraceId(0);
+        for name in ["one", "two"] {
+            writer.note(&Note::Thread { trace, pid: 1, tid: 1, name: name.to_owned() }).unwrap();
+        }
+        writer.flush().unwrap();
+        assert!(!is_complete());
+        writer.complete().unwrap();
+        assert!(is_complete());
+        writer.complete().unwrap();
+        let side = File::options().write(true).open(folder.path().join(SIDE)).unwrap();
+        side.set_len(side.metadata().unwrap().len() - 8).unwrap();
+        assert!(!is_complete());
     }
 
     #[test]

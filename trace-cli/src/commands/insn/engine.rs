@@ -257,11 +257,11 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Completes a recording that has failed, without what the tracer has: something before it is
+    /// Ends a recording that has failed, without what the tracer has: something before it is
     /// missing.
     fn close(self) -> Result<()> {
         match self {
-            Self::Files(mut files) => files.finish(),
+            Self::Files(mut files) => files.close(),
             Self::Snapshots(snapshots) => {
                 snapshots.report();
                 Ok(())

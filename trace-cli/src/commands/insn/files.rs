@@ -48,6 +48,7 @@ impl<'a> Files<'a> {
         };
         let writer = writer.with_context(|| failed(directory))?;
         let mut files = Self { directory, writer, identity };
+        files.writer.begin().with_context(|| failed(directory))?;
         files.write_anchor()?;
         Ok(files)
     }
@@ -93,6 +94,12 @@ impl<'a> Files<'a> {
 
     /// Completes the files.
     pub(super) fn finish(&mut self) -> Result<()> {
+        self.write_anchor()?;
+        self.writer.complete().with_context(|| failed(self.directory))
+    }
+
+    /// Ends the files of a recording that has failed: they stay incomplete.
+    pub(super) fn close(&mut self) -> Result<()> {
         self.write_anchor()?;
         self.writer.flush().with_context(|| failed(self.directory))
     }

@@ -18,6 +18,9 @@ use crate::message::{counted, describe, HINT};
 use crate::output::Output;
 use crate::{exit, say};
 
+/// Why a recording is incomplete.
+const INCOMPLETE: &str = "recording has failed, was killed, or still runs, or files were cut";
+
 pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
     let name = args.directory.display();
     let folder = tempfile::tempdir().with_context(temporary_file_error)?;
@@ -53,7 +56,7 @@ pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
     if let Some(code) = code {
         complete(args, code);
     }
-    Ok(report(args, &summary, &symbols))
+    Ok(report(args, &summary, &symbols, recording.is_complete()))
 }
 
 /// Returns the traces of the selected threads.
@@ -127,7 +130,7 @@ fn write_chrome(
 }
 
 /// Reports what is missing, and returns the exit code.
-fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 {
+fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>, is_complete: bool) -> u8 {
     for (file, reason) in symbols.unusable() {
         say(&format!("no symbols of {file}: it {reason}"));
     }
@@ -139,9 +142,14 @@ fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 
         let traces = counted(summary.traces, "trace", "traces");
         say(&format!("{instructions} of {traces} decoded"));
     }
-    if summary.errors == 0 {
-        return exit::OK;
+    if !is_complete {
+        say(&format!("the recording {} is incomplete{HINT}{INCOMPLETE}", args.directory.display()));
     }
-    say(&format!("places where packets and code do not agree: {}", summary.errors));
-    exit::INCOMPLETE
+    if summary.errors > 0 {
+        say(&format!("places where packets and code do not agree: {}", summary.errors));
+    }
+    match is_complete && summary.errors == 0 {
+        true => exit::OK,
+        false => exit::INCOMPLETE,
+    }
 }
