@@ -222,7 +222,8 @@ fn the_exit_status_is_that_of_the_command() {
     record("b", &["--budget", "1000", "--", "/bin/sh", "-c", "kill -9 $$"], 128 + 9);
     assert!(record("c", &["--", "/missing"], 127).contains("cannot run /missing"));
     assert!(!place.path("c").exists());
-    assert!(record("d", &["--attach", "4194305"], 125).contains("cannot trace process"));
+    let missing = record("d", &["--attach", "4194305"], 125);
+    assert!(missing.contains("cannot trace process 4194305: no such process"), "{missing}");
     assert!(record("a", &["--", "/bin/true"], 125).contains("cannot record in"));
     assert!(record("e", &[], 2).contains("--attach"));
 }

@@ -188,7 +188,12 @@ impl Tracer {
     /// Seizes the threads of a process that are not traced, and returns whether there were any.
     fn seize_threads(&mut self, pid: u32) -> io::Result<bool> {
         let mut has_new = false;
-        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let threads = fs::read_dir(format!("/proc/{pid}/task"));
+        let threads = threads.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => gone(),
+            _ => error,
+        })?;
+        for entry in threads {
             let Ok(tid) = entry?.file_name().to_string_lossy().parse().map(Tid) else { continue };
             if self.expected.contains(&tid) {
                 continue;
