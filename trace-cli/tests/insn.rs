@@ -283,8 +283,12 @@ fn only_calls_of_a_function_are_recorded() {
     assert!(missing.contains("no process has had a function no_such_function"), "{missing}");
     let indirect = record("indirect", &["--function", "strlen"], 0);
     assert!(indirect.contains("strlen only chooses another function"), "{indirect}");
-    let block = record("block", &["--engine", "block", "--function", "write"], 125);
-    assert!(block.contains("--function and --in-scope require --engine step"), "{block}");
+    for part in [["--function", "write"], ["--in-scope", "web/request"]] {
+        let block = record("block", &[&["--engine", "block"], &part[..]].concat(), 125);
+        let (reason, lines) = ("--function and --in-scope require --engine step", block.lines());
+        assert!(block.contains(reason) && lines.count() == 2, "{block}");
+        assert!(!place.path("block").exists());
+    }
     assert!(record("nth", &["--nth", "2"], 2).contains("--function"));
 }
 

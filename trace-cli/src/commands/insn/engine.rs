@@ -54,12 +54,6 @@ fn trace(args: &InsnRecordArgs, parent: u32, of_caller: IgnoredSignals) -> Resul
     let signals = ignored_signals::to_handle(&signals);
     let signals = Signals::new(signals).context("cannot watch for signals")?;
     end_with(parent)?;
-    let traced = traced(args);
-    if traced.is_some() && args.engine != InsnEngine::Step {
-        let hint = "the other engines trace all instructions";
-        say(&format!("--function and --in-scope require --engine step{HINT}{hint}"));
-        return Ok(exit::RECORD_FAILED);
-    }
     let requests = Requests::default();
     let session = Session::start(args, &requests)?;
     let output = match Output::create(args, &requests) {
@@ -78,7 +72,7 @@ fn trace(args: &InsnRecordArgs, parent: u32, of_caller: IgnoredSignals) -> Resul
             return Ok(code);
         }
     };
-    if let Some(of) = traced {
+    if let Some(of) = traced(args) {
         tracer.trace_calls(TracedCalls { of, nth: args.nth, has_breakpoints: true });
     }
     let ready = refuse_tracers().and_then(|()| serve_signals(signals, &mut tracer, requests));

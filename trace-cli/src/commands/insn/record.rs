@@ -30,6 +30,12 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
         say(&format!("--mode cpu requires --engine hardware{HINT}--mode thread is the other one"));
         return Ok(exit::RECORD_FAILED);
     }
+    // The processor's has a message of its own, with all options that it lacks.
+    if args.engine == InsnEngine::Block && (args.function.is_some() || args.in_scope.is_some()) {
+        let hint = "the other engines trace all instructions";
+        say(&format!("--function and --in-scope require --engine step{HINT}{hint}"));
+        return Ok(exit::RECORD_FAILED);
+    }
     refuse_earlier(args)?;
     let triggers = session::triggers(args);
     match (triggers.is_empty(), args.attach) {
