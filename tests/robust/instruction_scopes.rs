@@ -114,6 +114,8 @@ fn a_scope_that_no_program_has_is_reported() {
     let run = record(directory.path(), &[], "web/missing");
     assert_eq!(run.code(), 0, "{run:?}");
     assert!(run.stderr().contains("0 scopes of web/missing"), "{run:?}");
+    assert!(run.stderr().contains("no program has the scope web/missing\n"), "{run:?}");
+    assert!(!run.stderr().contains("the trigger"), "{run:?}");
     assert_eq!(scopes(directory.path(), "request").len(), 8);
 }
 

@@ -13,6 +13,7 @@ mod descriptors;
 mod exit;
 mod ignored_signals;
 mod input;
+mod insn_session;
 mod known;
 mod live;
 mod log_damage;

@@ -293,6 +293,17 @@ fn only_calls_of_a_function_are_recorded() {
 }
 
 #[test]
+fn a_program_without_scopes_is_reported_by_its_name() {
+    let place = Place::new();
+    let directory = place.name("recording");
+    let options = ["insn", "record", "--in-scope", "web/request", "-o", &directory];
+    let recorded = text(&run(&[&options[..], &["/bin/true"]].concat(), 0).stderr);
+    assert!(recorded.contains("neither /bin/true nor its children are traced"), "{recorded}");
+    assert!(recorded.contains("no program has the scope web/request\n"), "{recorded}");
+    assert!(!recorded.contains("the trigger"), "{recorded}");
+}
+
+#[test]
 fn a_recording_that_has_failed_or_is_cut_is_incomplete() {
     let place = Place::new();
     let limited = place.name("limited");

@@ -9,9 +9,7 @@ use anyhow::Result;
 use self::attached::AttachedSession;
 use super::snapshot::Requests;
 use crate::cli::{InsnRecordArgs, InsnSnapshot};
-
-/// A limit that no duration exceeds. Sites with such a condition announce their scopes.
-const NEVER: &str = "18446744073709551615ns";
+use crate::insn_session::NEVER;
 
 /// A session.
 #[derive(Debug)]
@@ -26,7 +24,8 @@ pub(super) enum Session {
 
 /// Returns the triggers of the session. There are none if the recording needs no session.
 pub(super) fn triggers(args: &InsnRecordArgs) -> Vec<String> {
-    let of_scope = args.in_scope.iter().map(|scope| format!("duration:{scope}>{NEVER}"));
+    let never = NEVER.as_nanos();
+    let of_scope = args.in_scope.iter().map(|scope| format!("duration:{scope}>{never}ns"));
     let of_snapshots = args.snapshot.iter().filter_map(InsnSnapshot::trigger);
     of_scope.chain(of_snapshots.map(ToString::to_string)).collect()
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::kernel::KernelResult;
 use crate::cli::RecordArgs;
+use crate::insn_session;
 use crate::logs::Logs;
 use trace_manager::TriggerRule;
 
@@ -33,7 +34,7 @@ impl<'a> From<&'a RecordArgs> for Report<'a> {
         Self {
             output: &args.session.output,
             triggers: &args.session.triggers,
-            command: &args.command,
+            command: insn_session::program(&args.command),
             xray: args.xray,
             functions: args.functions.as_deref(),
             json: args.json,

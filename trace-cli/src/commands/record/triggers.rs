@@ -2,9 +2,10 @@
 //! raised, or no program has their category and name.
 
 use trace_convert::visible;
-use trace_manager::{Condition, SessionSummary};
+use trace_manager::{Condition, DurationCondition, SessionSummary};
 
 use super::report::Report;
+use crate::insn_session::NEVER;
 use crate::message::HINT;
 
 /// Returns the alerts of `--trigger` that no program raised.
@@ -36,18 +37,37 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<Strin
     let message = |alert: String| {
         format!("no program raised the alert \"{}\" of --trigger{hint}", visible(&alert))
     };
-    let unknown = |condition: &String| {
-        format!(
-            "no program has the category and name of the trigger '{}'{HINT}names are those of \
-             trace list and trace stats, and the category must be selected by -c",
-            visible(condition)
-        )
-    };
     let alerts = alerts_not_raised(report, summary).into_iter().map(message);
-    let unknown = summary.unknown_conditions.iter().map(unknown);
+    let unknown = summary.unknown_conditions.iter().map(|condition| unknown(report, condition));
     let incomplete = summary.incomplete_conditions.iter().map(|condition| incomplete(condition));
     let late = summary.late_conditions.iter().map(|condition| late(condition));
     alerts.chain(unknown).chain(incomplete).chain(late).collect()
+}
+
+/// Returns the message about a condition whose category and name no program has.
+fn unknown(report: &Report<'_>, condition: &str) -> String {
+    if let Some(scope) = armed_scope(report, condition) {
+        return format!(
+            "no program has the scope {}{HINT}names are those of `trace stats` of DIR/scopes.fxt",
+            visible(&scope)
+        );
+    }
+    format!(
+        "no program has the category and name of the trigger '{}'{HINT}names are those of trace \
+         list and trace stats, and the category must be selected by -c",
+        visible(condition)
+    )
+}
+
+/// Returns the scope if the condition only arms its trace points, for `trace insn record`.
+fn armed_scope(report: &Report<'_>, condition: &str) -> Option<String> {
+    let rule = report.triggers.iter().find(|rule| rule.condition.to_string() == condition)?;
+    match &rule.condition {
+        Condition::Duration(DurationCondition { category, name, limit }) if *limit == NEVER => {
+            Some(format!("{category}/{name}"))
+        }
+        _ => None,
+    }
 }
 
 fn incomplete(condition: &str) -> String {
