@@ -304,6 +304,29 @@ fn a_program_without_scopes_is_reported_by_its_name() {
 }
 
 #[test]
+fn a_signal_before_the_program_starts_ends_the_command() {
+    use std::os::unix::process::ExitStatusExt;
+    for delay in 0..20 {
+        let place = Place::new();
+        let directory = place.name("recording");
+        let mut recorder = trace(&["insn", "record", "-o", &directory, "--", "/bin/true"]);
+        let recorder = recorder.stderr(Stdio::piped()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(delay));
+        kill_process(Pid::from_child(&recorder), Signal::Int).unwrap();
+        let recorded = recorder.wait_with_output().unwrap();
+        let message = text(&recorded.stderr);
+        match (recorded.status.code(), recorded.status.signal()) {
+            (Some(130), _) => assert!(message.contains("interrupted by signal 2"), "{message}"),
+            // The program is released.
+            (Some(0), _) => {}
+            // The command itself has not begun.
+            (None, Some(2)) => assert_eq!(message, ""),
+            _ => panic!("{recorded:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_recording_that_has_failed_or_is_cut_is_incomplete() {
     let place = Place::new();
     let limited = place.name("limited");

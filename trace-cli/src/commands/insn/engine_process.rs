@@ -9,6 +9,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
 
 use anyhow::{anyhow, bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
@@ -16,7 +18,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use trace_insntrace::step::IgnoredSignals;
 
-use crate::{exit, ignored_signals};
+use crate::{exit, ignored_signals, say};
+
+/// The signals that the process that traces handles before it starts a program.
+const HANDLED: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1];
 
 /// Starts the process that traces, and waits for it. Returns its exit code.
 pub(super) fn run_engine() -> Result<u8> {
@@ -31,7 +36,7 @@ pub(super) fn run_controller() -> Result<u8> {
 }
 
 fn run_process(arguments: impl Iterator<Item = OsString>) -> Result<u8> {
-    let signals = ignored_signals::to_handle(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]);
+    let signals = ignored_signals::to_handle(&HANDLED);
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     let mut engine = Command::new("/proc/self/exe")
         .arg0("trace-insn")
@@ -39,15 +44,26 @@ fn run_process(arguments: impl Iterator<Item = OsString>) -> Result<u8> {
         .spawn()
         .context("cannot start the tracing process")?;
     let pid = Pid::from_child(&engine);
+    let first = Arc::new(AtomicI32::new(0));
+    let received = Arc::clone(&first);
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let signal = if signal == SIGUSR1 { Signal::Usr1 } else { Signal::Term };
+            let passed = if signal == SIGUSR1 { Signal::Usr1 } else { Signal::Term };
+            // If there was one before, that stays.
+            let _ = received.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
             // It fails only if the process has ended.
-            let _ = kill_process(pid, signal);
+            let _ = kill_process(pid, passed);
         }
     });
     let status = engine.wait().context("cannot wait for the tracing process")?;
     if let Some(signal) = status.signal() {
+        if HANDLED.contains(&signal) {
+            // It had no handlers yet. Its signal may be that of a terminal for all processes.
+            let first = Some(first.load(Ordering::Relaxed)).filter(|first| *first != 0);
+            let signal = first.unwrap_or(signal);
+            say(&format!("interrupted by signal {signal} before the program started"));
+            return Ok(exit::SIGNALLED.wrapping_add(signal as u8));
+        }
         bail!("the tracing process was killed by signal {signal}");
     }
     Ok(status.code().and_then(|code| code.try_into().ok()).unwrap_or(exit::RECORD_FAILED))
