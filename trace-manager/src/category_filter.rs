@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trace_format::layout::{
-    event, large, large_blob, record, string, EventType, LargeBlobFormat, RecordType, StringRef,
+    event, large, large_blob, record, EventType, LargeBlobFormat, RecordType, StringRef,
 };
 use trace_format::notes;
 use trace_protocol::buffer::consumer::{record_words, EarlierLosses};
@@ -21,7 +21,8 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
 use self::counter::Counter;
-use self::losses::{Change, EarlierReports};
+pub(crate) use self::losses::LossReports;
+use self::losses::{string_of, Change, EarlierReports};
 use crate::records::{Records, Spares, SECTION};
 use crate::window::Counts;
 
@@ -222,13 +223,6 @@ fn is_set(bits: &[u64; 512], index: usize) -> bool {
 fn exclude(bits: &mut [u64; 512], index: usize, is_excluded: bool) {
     let (word, bit) = (&mut bits[index / 64 % 512], 1 << (index % 64));
     *word = if is_excluded { *word | bit } else { *word & !bit };
-}
-
-/// Returns the index and the text of a string record.
-fn string_of(record: &[u64]) -> (usize, &[u8]) {
-    let [header, text @ ..] = record else { return (0, &[]) };
-    let text = as_bytes(text).get(..string::Length::get(*header) as usize).unwrap_or_default();
-    (string::Index::get(*header) as usize, text)
 }
 
 /// Returns the words of the selected records, with the first `start` words; `None` if all are

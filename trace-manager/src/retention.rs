@@ -2,6 +2,7 @@
 //!
 //! A oneshot session keeps the first records of each provider, and a circular one the last.
 
+mod block;
 mod rest;
 #[cfg(test)]
 mod tests;
@@ -10,11 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use trace_format::layout::{record, thread, RecordType};
 use trace_protocol::archive::Loss;
-use trace_protocol::buffer::consumer::{record_words, SaveSlot};
+use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
+use self::block::{split_first, Block};
 use crate::buffers::Share;
+use crate::category_filter::LossReports;
 use crate::limited::Limited;
 use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
@@ -40,8 +43,11 @@ struct Retained {
     memory: Option<Share>,
     /// Words of `blocks`, in circular mode.
     words: usize,
-    /// Strings, threads and objects of blocks that were removed, in circular mode.
+    /// Strings, threads and objects that were removed from blocks, in circular mode.
     metadata: Vec<u64>,
+    /// Recognizes reports of losses among removed records.
+    reports: LossReports,
+    /// Only of the oldest one, records may have been removed.
     blocks: VecDeque<Block>,
     limited: Limited,
     /// The losses that earlier records report, which are passed on or counted as `limited`, and
@@ -49,14 +55,6 @@ struct Retained {
     reported: u64,
     /// The losses from before the session that no record has reported so far.
     earlier: u64,
-}
-
-/// Retained records.
-#[derive(Debug)]
-struct Block {
-    records: Records,
-    /// The losses that these and earlier records report, and those from before the session.
-    reported: u64,
 }
 
 /// The last records of a provider, after the retained ones.
@@ -188,20 +186,20 @@ impl Retention {
             return Last { words, limited: retained.limited, slots: Vec::new() };
         }
         let mut words: Vec<u64> = last.get(..SECTION).unwrap_or_default().to_vec();
-        words.extend(&retained.metadata);
-        for block in &retained.blocks {
-            words.extend_from_slice(block.records.words());
-        }
-        words.extend_from_slice(last.get(SECTION..).unwrap_or_default());
-        let slots = retained.blocks.into_iter().flat_map(|block| block.records.slots).collect();
-        Last { words, slots, limited: retained.limited }
+        let (last, slots) = (last.clone(), Vec::new());
+        let last = Records { provider, words: last, slots, reported, is_copy: true, is_last: true };
+        let removed = retained.push(last, self.limit, &self.spares);
+        retained.append_to(&mut words);
+        let limited = retained.effect();
+        let blocks = retained.blocks.into_iter().map(|block| block.records);
+        let slots = removed.into_iter().chain(blocks).flat_map(|records| records.slots).collect();
+        Last { words, slots, limited }
     }
 
     /// Removes the retained blocks of a provider, and returns them without words.
     pub(crate) fn clear(&mut self, provider: u32, keeps_metadata: bool) -> Vec<Records> {
         let Some(retained) = self.providers.get_mut(&provider) else { return Vec::new() };
-        let blocks = std::iter::from_fn(|| retained.remove_oldest(self.limit, &self.spares));
-        let removed = blocks.collect();
+        let removed = retained.remove_blocks(self.limit, &self.spares);
         retained.limited = Limited { dropped: retained.limited.dropped, ..Limited::default() };
         if !keeps_metadata {
             retained.metadata.clear();
@@ -211,7 +209,7 @@ impl Retention {
 
     /// Returns the effect of the limit on the records of a provider so far.
     pub(crate) fn limited(&self, provider: u32) -> Limited {
-        self.providers.get(&provider).map_or_else(Limited::default, |retained| retained.limited)
+        self.providers.get(&provider).map_or_else(Limited::default, Retained::effect)
     }
 
     /// Returns the losses that are reported by retained and removed records of a provider.
@@ -225,10 +223,7 @@ impl Retention {
     pub(crate) fn contents(&self) -> Vec<(u32, Words)> {
         let contents = |(id, retained): (&u32, &Retained)| {
             let mut words = Records::begin(&self.spares, *id);
-            words.extend(&retained.metadata);
-            for block in &retained.blocks {
-                words.extend_from_slice(block.records.words());
-            }
+            retained.append_to(&mut words);
             (*id, self.spares.share(words))
         };
         self.providers.iter().map(contents).collect()
@@ -302,35 +297,98 @@ impl Retained {
         self.limited.others += u64::from(is_other);
     }
 
-    /// Adds a block. Returns the oldest blocks beyond the limit, without words.
+    /// Counts the record that names a chunk's thread, if there is one, which nothing needs any more.
+    fn leave_out_thread(&mut self, thread: &[u64]) {
+        if !thread.is_empty() {
+            self.leave_out(thread);
+        }
+    }
+
+    /// Adds a block, and removes the oldest records beyond the limit, but never the newest one.
+    /// Returns the blocks of which none are left, without words.
     fn push(&mut self, records: Records, limit: usize, spares: &Spares) -> Vec<Records> {
         self.words += records.words().len();
         let reported = records.reported.saturating_add(self.earlier);
-        self.blocks.push_back(Block { records, reported });
+        self.blocks.push_back(Block::new(records, reported));
         let mut removed = Vec::new();
-        while self.words > limit && self.blocks.len() > 1 {
-            let Some(oldest) = self.remove_oldest(limit, spares) else { break };
-            removed.push(Records { reported: self.archived_reports(oldest.reported), ..oldest });
+        while self.words > limit {
+            let Some(mut oldest) = self.blocks.pop_front() else { break };
+            while let Some(size) = oldest.first_size() {
+                if self.words <= limit || self.words == size {
+                    break;
+                }
+                self.remove_first(&mut oldest, size, limit);
+            }
+            if oldest.first_size().is_some() {
+                oldest.compact(spares);
+                self.blocks.push_front(oldest);
+                break;
+            }
+            let records = self.remove(oldest, spares);
+            removed.push(Records { reported: self.archived_reports(records.reported), ..records });
         }
         removed
     }
 
-    /// Removes the oldest block but for its metadata. Returns it without words.
-    fn remove_oldest(&mut self, limit: usize, spares: &Spares) -> Option<Records> {
-        let Block { records: oldest, reported } = self.blocks.pop_front()?;
-        self.words -= oldest.words().len();
+    /// Removes all blocks but for their metadata. Returns them without words.
+    fn remove_blocks(&mut self, limit: usize, spares: &Spares) -> Vec<Records> {
+        let mut removed = Vec::new();
+        while let Some(mut oldest) = self.blocks.pop_front() {
+            while let Some(size) = oldest.first_size() {
+                self.remove_first(&mut oldest, size, limit);
+            }
+            removed.push(self.remove(oldest, spares));
+        }
+        removed
+    }
+
+    /// Removes the first record, of `size` words, from the oldest block. Metadata is kept.
+    fn remove_first(&mut self, oldest: &mut Block, size: usize, limit: usize) {
+        let record = oldest.words().get(..size).unwrap_or_default();
+        // Objects in events are not bounded by the durable buffer, so they are limited too.
+        if is_metadata(record) && (is_string(record) || self.metadata.len() < limit) {
+            self.metadata.extend_from_slice(record);
+            self.reports.register(record);
+        } else if is_thread(record) && !is_metadata(record) {
+            let thread = record.to_vec();
+            self.leave_out_thread(&std::mem::replace(&mut oldest.thread, thread));
+        } else {
+            self.leave_out(record);
+            let rest = oldest.reported.saturating_sub(self.reported);
+            let reported = self.reports.number(record).min(rest);
+            self.limited.unreported += reported;
+            self.reported += reported;
+        }
+        oldest.start += size;
+        oldest.is_trimmed = true;
+        self.words -= size;
+    }
+
+    /// Counts a block whose records are removed. Returns it without words.
+    fn remove(&mut self, block: Block, spares: &Spares) -> Records {
+        let Block { records, reported, thread, .. } = block;
+        self.leave_out_thread(&thread);
         self.limited.overwritten += 1;
         self.limited.unreported += self.count_reports(reported);
-        // Objects in events are not bounded by the durable buffer, so they are limited too.
-        for record in split_records(&oldest.words) {
-            let is_kept = is_metadata(record) && (is_string(record) || self.metadata.len() < limit);
-            match is_kept {
-                true => self.metadata.extend_from_slice(record),
-                false => self.leave_out(record),
-            }
+        let words = spares.share(records.words.get(..SECTION).unwrap_or_default().to_vec());
+        Records { words, ..records }
+    }
+
+    /// Appends the metadata and the retained records.
+    fn append_to(&self, words: &mut Vec<u64>) {
+        words.extend(&self.metadata);
+        for block in &self.blocks {
+            words.extend(&block.thread);
+            words.extend_from_slice(block.words());
         }
-        let words = spares.share(oldest.words.get(..SECTION).unwrap_or_default().to_vec());
-        Some(Records { words, ..oldest })
+    }
+
+    /// Returns the effect of the limit so far. A block of which some records are removed counts as
+    /// one that is removed.
+    fn effect(&self) -> Limited {
+        let is_trimmed = self.blocks.front().is_some_and(|block| block.is_trimmed);
+        let overwritten = self.limited.overwritten + u32::from(is_trimmed);
+        Limited { overwritten, ..self.limited }
     }
 }
 
@@ -338,8 +396,7 @@ impl Retained {
 pub(crate) fn split_records(words: &[u64]) -> impl Iterator<Item = &[u64]> {
     let mut rest = words.get(SECTION..).unwrap_or_default();
     std::iter::from_fn(move || {
-        let size = record_words(*rest.first()?).unwrap_or(rest.len()).clamp(1, rest.len());
-        let (record, after) = rest.split_at_checked(size)?;
+        let (record, after) = split_first(rest)?;
         rest = after;
         Some(record)
     })

@@ -158,6 +158,51 @@ fn a_flight_recorder_is_not_interrupted_by_other_sessions() {
     }
 }
 
+/// The daemon gets the records in blocks that are larger than what the session keeps.
+#[test]
+fn a_flight_recorder_beside_a_session_of_larger_buffers_keeps_its_own_size() {
+    let daemon = Daemon::start();
+    let counter = Counter::start(&daemon);
+    daemon.json(&[
+        "start",
+        "--name",
+        "large",
+        "-m",
+        "streaming",
+        "-b",
+        "16M",
+        "-c",
+        "count",
+        "-o",
+        "large.fxt",
+    ]);
+    daemon.json(&FLIGHT);
+    counter.count(6000);
+    // Each change ends a block.
+    daemon.controller().flush("flight").unwrap();
+    counter.count(100);
+    daemon.json(&["categories", "large", "--add", "other"]);
+    daemon.controller().flush("flight").unwrap();
+    counter.count(10);
+    let least = [0, 1].map(|thread| counter.published(thread));
+    daemon.json(&["snapshot", "flight", "-o", "snapshot.fxt"]);
+    let summary = daemon.json(&["stop", "flight"]);
+    assert!(summary["providers"][0]["buffers_overwritten"].as_u64().unwrap() > 0, "{summary}");
+    for name in ["snapshot.fxt", "flight.fxt"] {
+        let archive = Archive::read(&daemon.path(name));
+        let found = check(&archive, counter.pid(), name);
+        for (found, least) in found.iter().zip(least) {
+            let last = *found.instants.last().unwrap();
+            assert!(last + 1 + found.lost >= least, "{name}: {last} of {least}");
+        }
+        // An instant and a scope have 104 bytes.
+        let number = found.iter().map(|it| it.instants.len()).sum::<usize>();
+        assert!(number >= (256 << 10) / 104 * 3 / 4, "{name}: {number} instants");
+    }
+    let size = std::fs::metadata(daemon.path("flight.fxt")).unwrap().len();
+    assert!(size < 320 << 10, "it keeps 256 KiB, and names: {size}");
+}
+
 /// The daemon is killed around the change. The guard's archive has every committed record.
 #[test]
 fn a_killed_daemon_loses_nothing_of_a_flight_recorder_that_is_joined() {

@@ -1,8 +1,10 @@
 use super::*;
 use crate::fixture::event;
 use trace_format::encode::append;
+use trace_format::notes;
 use trace_format::record::Record;
-use trace_format::{Log, Thread, ThreadKoids};
+use trace_format::{Argument, Event, EventKind, Log, Text, Thread, ThreadKoids, Value};
+use trace_protocol::buffer::producer::LossReason;
 
 /// The words of an event of the fixture.
 const EVENT: usize = 4;
@@ -118,8 +120,8 @@ fn a_circular_session_gets_the_last_records_and_all_strings() {
     assert_eq!((*provider, &contents[..]), (7, &expected[..]));
     let end = Spares::default().share(words(&[event(4)]));
     let last = retention.finish(7, &end, 0);
-    assert_eq!(last.words, words(&[string(1), event(2), thread(), event(3), event(4)]));
-    assert_eq!((last.limited.overwritten, last.limited.dropped.is_none()), (1, true));
+    assert_eq!(last.words, words(&[string(1), thread(), event(3), event(4)]));
+    assert_eq!((last.limited.overwritten, last.limited.dropped.is_none()), (2, true));
 }
 
 /// A chunk's thread is a record of the archive, and no other one of the program.
@@ -128,16 +130,15 @@ fn records_that_are_left_out_are_counted() {
     let koids = ThreadKoids::new(1, 2);
     let log = Record::Log(Log { ticks: 1, thread: Thread::Inline(koids), message: b"a" });
     let [chunk, named] = [CHUNK_THREAD.bits(), 2].map(|index| Record::Thread { index, koids });
-    for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+    // A circular session keeps the newest record, and the thread of its chunk.
+    let cases = [(BufferingMode::Oneshot, (6, 2, 2)), (BufferingMode::Circular, (6, 2, 1))];
+    for (mode, expected) in cases {
         let mut retention = retention(mode, 0);
         for _ in 0..2 {
             retention.accept(block(&[string(1), named, chunk, event(1), log]));
         }
-        // The newest block is kept.
-        let blocks = if mode == BufferingMode::Oneshot { 2 } else { 1 };
         let Limited { records, events, others, .. } = retention.limited(7);
-        let names = u64::from(mode == BufferingMode::Circular);
-        assert_eq!((records, events, others), (3 * blocks + names, blocks, blocks), "{mode:?}");
+        assert_eq!((records, events, others), expected, "{mode:?}");
     }
 }
 
@@ -146,7 +147,7 @@ fn records_that_are_left_out_are_counted() {
 fn losses_that_left_out_records_report_are_not_told() {
     let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
     let cases =
-        [(BufferingMode::Circular, 3, vec![4, 5]), (BufferingMode::Oneshot, 11, vec![4, 5, 5])];
+        [(BufferingMode::Circular, 5, vec![4, 5]), (BufferingMode::Oneshot, 11, vec![4, 5, 5])];
     for (mode, unreported, archived) in cases {
         let mut retention = Retention::new(mode, EVENT as u64 * 8, Spares::default());
         retention.add(1, 7, BufferingMode::Streaming, 5, None);
@@ -188,11 +189,90 @@ fn reports_of_losses_from_before_the_session_are_corrected() {
     assert_eq!(retention.finish(7, &last(), 4).limited.unreported, 1);
 }
 
-/// A block that is larger than the limit is kept.
+/// Also one that is larger than the limit.
 #[test]
-fn the_newest_block_is_always_kept() {
-    let mut retention = retention(BufferingMode::Circular, 1);
-    let large = block(&[event(1), event(2)]);
-    assert!(retention.accept(large.clone()).is_empty());
-    assert_eq!(retention.finish(7, &last(), 0).words, large.words.to_vec());
+fn the_newest_record_is_always_kept() {
+    let mut retention = retention(BufferingMode::Circular, 0);
+    assert!(retention.accept(block(&[event(1), event(2)])).is_empty());
+    assert_eq!(retention.limited(7).events, 1);
+    assert_eq!(retention.finish(7, &last(), 0).words, words(&[event(2)]));
+}
+
+/// Returns the ticks of the retained events, which the fixture has made.
+fn retained_ticks(retention: &Retention) -> Vec<u64> {
+    let (_, contents) = &retention.contents()[0];
+    split_records(contents).filter(|it| is_event(it)).map(|it| it[1]).collect()
+}
+
+/// A block is a rolling buffer of the largest session of a provider.
+#[test]
+fn a_small_block_behind_a_large_one_costs_no_records() {
+    const LIMIT: usize = 800;
+    let mut retention = retention(BufferingMode::Circular, LIMIT);
+    let last = 2 * LIMIT as u64 + 9;
+    let large = Vec::from_iter((1..=2 * LIMIT as u64).map(event));
+    assert!(retention.accept(block(&large)).is_empty(), "the rest of it is retained");
+    assert_eq!(retention.progress(7).unwrap().overwritten, 0, "a guard has the whole block");
+    for number in 2 * LIMIT as u64 + 1..=last {
+        assert!(retention.accept(block(&[event(number)])).is_empty());
+    }
+    let retained = retained_ticks(&retention);
+    assert_eq!(retained, Vec::from_iter(last + 1 - LIMIT as u64..=last));
+    let Limited { records, events, overwritten, .. } = retention.limited(7);
+    let removed = last - LIMIT as u64;
+    assert_eq!((records, events, overwritten), (removed, removed, 1));
+    assert_eq!(retention.clear(7, true).len(), 10, "each block is passed on once");
+}
+
+/// Also if it begins in the middle of a chunk.
+#[test]
+fn retained_records_have_the_names_that_they_need() {
+    let koids = |thread| ThreadKoids::new(1, thread);
+    let named = Record::Thread { index: 2, koids: koids(5) };
+    let chunk = |thread| Record::Thread { index: CHUNK_THREAD.bits(), koids: koids(thread) };
+    let mut retention = retention(BufferingMode::Circular, 4);
+    let records = [string(1), chunk(1), event(1), named, chunk(2), event(2), event(3), string(2)];
+    assert!(retention.accept(block(&records)).is_empty());
+    assert!(retention.accept(block(&[chunk(3), event(4)])).is_empty());
+    // Event 3 is in the chunk of thread 2.
+    let expected = [string(1), named, chunk(2), event(3), string(2), chunk(3), event(4)];
+    let (_, contents) = &retention.contents()[0];
+    assert_eq!(contents[..], words(&expected));
+    assert_eq!(retention.finish(7, &last(), 0).words, words(&expected));
+}
+
+/// Only the reports among removed records are not in the archive.
+#[test]
+fn losses_that_the_rest_of_a_block_reports_count() {
+    const REPORT: u64 = 11;
+    let strings = [notes::CATEGORY, notes::RECORDS_DROPPED, LossReason::BufferFull.as_str()];
+    let strings = [1, 2, 3].map(|index| {
+        let value = strings[usize::from(index) - 1].as_bytes();
+        Record::String { index, value }
+    });
+    let arguments = [4, 2].map(|number| {
+        let number = [Value::Uint64(number), Value::Uint64(1), Value::Uint64(2)];
+        let [number, begin, end] = number.map(|value| Argument { name: Text::Indexed(4), value });
+        let value = Value::String(Text::Indexed(3));
+        [Argument { name: Text::Indexed(4), value }, number, begin, end]
+    });
+    let [four, two] = [0, 1].map(|index: usize| {
+        Record::Event(Event {
+            ticks: 1,
+            thread: Thread::Inline(ThreadKoids::new(1, 2)),
+            category: Text::Indexed(1),
+            name: Text::Indexed(2),
+            kind: EventKind::Instant { scope: None },
+            arguments: (&arguments[index]).into(),
+        })
+    });
+    let mut retention = Retention::new(BufferingMode::Circular, REPORT * 8, Spares::default());
+    retention.add(1, 7, BufferingMode::Streaming, 0, None);
+    let [category, name, reason] = strings;
+    let records = block(&[category, name, reason, four, two]);
+    assert!(retention.accept(Records { reported: 6, ..records }).is_empty());
+    assert_eq!((retention.limited(7).unreported, retention.held_back_reports(7)), (4, 6));
+    let removed = retention.accept(Records { reported: 6, ..block(&[event(1)]) });
+    assert_eq!((removed.len(), removed[0].reported), (1, 0));
+    assert_eq!((retention.limited(7).unreported, retention.held_back_reports(7)), (6, 6));
 }
