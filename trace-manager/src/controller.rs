@@ -283,7 +283,8 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// [`ControllerError`], as all requests.
+    /// [`ControllerError::Refused`], as all requests, also if the session has ended already: its
+    /// archive and its results stay.
     pub fn abort(&mut self, session: &str) -> Result<Option<Summary>> {
         self.terminate_with(session, false)
     }

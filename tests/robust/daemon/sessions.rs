@@ -221,8 +221,10 @@ fn the_archive_of_a_session_that_has_ended_is_not_aborted() {
     daemon.json(&["start", "--name", "a", "-o", "a.fxt", "--duration", "100ms"]);
     wait_until("the session has ended", || daemon.json(&["status"])[0]["state"] == "stopped");
     let run = daemon.run(&["abort", "a"]);
-    assert!(run.code() == 1 && run.stderr().contains("it has ended"), "{run:?}");
+    assert!(run.code() == 1 && run.stderr().contains("session a: it has ended"), "{run:?}");
     assert!(daemon.path("a.fxt").exists());
+    let summary = daemon.json(&["stop", "a"]);
+    assert!(summary["events"].as_u64().unwrap() > 0, "the results stay: {summary}");
 }
 
 /// The unread output is a socket in blocking mode.

@@ -267,6 +267,8 @@ impl World {
             (Request::Watch(_), Some(id)) if !self.is_ending => {
                 self.model.expect_first_event(id, ticket.client);
             }
+            (Request::Terminate(it), Some(id))
+                if !it.write_results && self.model.sessions[&id].state == S::Stopped => {}
             (Request::Stop(_) | Request::Terminate(_), Some(id)) => {
                 self.model.removed.insert(id);
             }

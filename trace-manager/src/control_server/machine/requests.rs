@@ -280,9 +280,15 @@ impl ControlMachine {
             let reason = "a recorder's session cannot be aborted\nhint: use trace stop";
             return Err(general(GeneralError::Unsupported, reason));
         }
-        let is_active = self.sessions.get(&id).is_some_and(ControlledSession::is_active);
-        let waiting = Waiting { ticket, is_stop: false };
-        self.end_for(waiting, id, !end.write_results && is_active)
+        let has_ended = self.sessions.get(&id).filter(|session| !session.is_active());
+        if let (Some(session), false) = (has_ended, end.write_results) {
+            let reason = format!(
+                "cannot abort session {}: it has ended\nhint: trace stop shows its results",
+                session.config.name
+            );
+            return Err(general(GeneralError::NoSession, reason));
+        }
+        self.end_for(Waiting { ticket, is_stop: false }, id, !end.write_results)
     }
 
     /// Ends a session. The reply has the results.

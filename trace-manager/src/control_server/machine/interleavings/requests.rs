@@ -198,8 +198,9 @@ impl Model {
                 S::Paused => at_once(PAUSED),
                 _ => at_once(stop_error(StopError::Aborted)),
             },
-            Request::Terminate(_) => match session.state {
+            Request::Terminate(TerminateRequest { write_results, .. }) => match session.state {
                 S::Initialized => at_once(TERMINATED),
+                S::Stopped if !*write_results => at_once(general(GeneralError::NoSession)),
                 S::Stopped => at_once(STOPPED),
                 _ => waits(Wait::Results(id)),
             },

@@ -27,7 +27,7 @@ const TABLE: [(&str, [&str; 9]); 11] = [
      ["stop 1", "stop 2", "waits", "waits", "waits", "waits", "stopped", "waits", "waits"]),
     ("pause",
      ["stop 1", "stop 2", "stop 2", "waits", "waits", "stop 3", "stop 3", "waits", "paused"]),
-    ("abort", ["general 2", "terminated", "waits", "waits", "waits", "waits", "stopped", "waits",
+    ("abort", ["general 2", "terminated", "waits", "waits", "waits", "waits", "general 2", "waits",
                "waits"]),
     ("terminate", ["general 2", "terminated", "waits", "waits", "waits", "waits", "stopped",
                    "waits", "waits"]),

@@ -41,6 +41,17 @@ fn a_stop_fails_if_an_abort_follows() {
     }
 }
 
+/// A request that fails changes nothing.
+#[test]
+fn an_abort_of_a_session_that_has_ended_leaves_its_results() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.ended(1);
+    let reason = general(scene.call(CLIENT, abort("a")), GeneralError::NoSession);
+    assert!(reason.starts_with("cannot abort session a: it has ended"), "{reason}");
+    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"));
+}
+
 /// Otherwise they would take memory without a limit, if the session does not end.
 #[test]
 fn a_connection_waits_once_for_the_end_of_a_session() {
