@@ -40,8 +40,8 @@ use crate::trigger::Cause;
 pub use self::error::ControllerError;
 pub use self::results::end_of;
 pub use trace_protocol::control::{
-    CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo,
-    KnownCategory, Output, ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec,
+    ArchiveFailure, CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError,
+    GroupInfo, KnownCategory, Output, ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec,
     ProviderStatistics, RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError,
     StartRequest, StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
 };

@@ -168,15 +168,27 @@ impl std::error::Error for ManagerError {}
 pub struct ArchiveError {
     /// The error of the system call.
     pub source: io::Error,
-    /// Bytes of complete records before the error.
+    /// Bytes of complete records before the error; in that part if the archive is cut.
     pub bytes: u64,
     /// The path of the file with these records, if it can be read.
     pub kept: Option<PathBuf>,
+    /// Whether there are complete parts before.
+    pub is_part: bool,
+    /// The number of records that are not written. Names and metadata do not count.
+    pub unwritten: u64,
+}
+
+impl ArchiveError {
+    /// An error of an archive that is not cut, or of its first part.
+    pub(crate) fn new(source: io::Error, bytes: u64, kept: Option<PathBuf>) -> Self {
+        Self { source, bytes, kept, is_part: false, unwritten: 0 }
+    }
 }
 
 impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the archive ends after {} bytes: {}", self.bytes, self.source)?;
+        let subject = if self.is_part { "a part of the archive" } else { "the archive" };
+        write!(f, "{subject} ends after {} bytes: {}", self.bytes, self.source)?;
         match &self.kept {
             Some(path) => write!(f, "\nhint: its records are in {}", path.display()),
             None => Ok(()),
@@ -192,14 +204,14 @@ mod tests {
 
     #[test]
     fn the_error_of_an_incomplete_archive_has_its_path() {
-        let source = || io::Error::other("no space");
-        let error = ArchiveError { source: source(), bytes: 48, kept: None };
-        assert_eq!(error.to_string(), "the archive ends after 48 bytes: no space");
-        let error =
-            ArchiveError { kept: Some("/tmp/x.partial".into()), source: source(), bytes: 8 };
+        let error = |bytes, kept| ArchiveError::new(io::Error::other("no space"), bytes, kept);
+        assert_eq!(error(48, None).to_string(), "the archive ends after 48 bytes: no space");
+        let error = error(8, Some("/tmp/x.partial".into()));
         let text =
             "the archive ends after 8 bytes: no space\nhint: its records are in /tmp/x.partial";
         assert_eq!(error.to_string(), text);
+        let error = ArchiveError { is_part: true, ..error };
+        assert_eq!(error.to_string(), format!("a part of {text}"));
     }
 
     #[test]

@@ -115,9 +115,14 @@ impl SessionSummary {
         self.providers.iter().all(|provider| provider.events == 0 && provider.others == 0)
     }
 
-    /// Returns the number of events in the archive.
+    /// Returns the number of events in the archive, or that would be in it if it had not failed.
     pub fn events(&self) -> u64 {
         self.providers.iter().map(|provider| provider.events).sum()
+    }
+
+    /// Returns the number of records that are not in the archive because it has failed.
+    pub fn not_archived(&self) -> u64 {
+        self.archive.as_ref().err().map_or(0, |error| error.unwritten)
     }
 
     /// Returns the number of dropped records, as reported by the providers.

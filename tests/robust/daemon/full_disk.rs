@@ -95,10 +95,36 @@ fn a_session_ends_also_while_its_disk_is_full() {
     daemon.wait_for_events("a", 1);
     disk.fill();
     wait_for_error(&daemon, Some("the disk is full"));
-    let stopped = daemon.run(&["stop", "a"]);
+    let stopped = daemon.run(&["stop", "a", "--json"]);
     assert_eq!(stopped.code(), 1, "{stopped:?}");
     assert!(stopped.stderr().contains("no space left"), "{stopped:?}");
+    let summary: Value = serde_json::from_str(&stopped.stdout()).unwrap();
+    let not_archived = summary["not_archived"].as_u64().unwrap();
+    assert!(not_archived > 0 && summary["lost"] == not_archived, "{summary}");
     assert!(!directory.join("a.fxt").exists());
     let kept = Archive::read(&directory.join(".a.fxt.partial"));
     assert!(are_consecutive(&kept.of_process(program.pid()).unwrap().numbers("word")));
+}
+
+/// The parts before the last one are complete.
+#[test]
+fn a_stop_names_the_complete_parts_of_an_archive_that_has_failed() {
+    let daemon = Daemon::start();
+    let directory = daemon.path("disk");
+    let Some(disk) = Disk::mount(&directory) else { return };
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let options = ["--rotate", "100ms", "-b", "64K", "-c", "chatter"];
+    daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
+    wait_until("a part is complete", || directory.join("a.2.fxt").exists());
+    disk.fill();
+    wait_for_error(&daemon, Some("the disk is full"));
+    let stopped = daemon.run(&["stop", "a"]);
+    let text = stopped.stderr();
+    assert_eq!(stopped.code(), 1, "{text}");
+    assert!(text.contains(" complete parts: ") && text.contains("/a.1.fxt to "), "{text}");
+    assert!(text.contains("a part of the archive ends after"), "{text}");
+    assert!(text.contains(" not in the archive") && !text.contains("0 lost"), "{text}");
+    let first = Archive::read(&directory.join("a.1.fxt"));
+    assert!(are_consecutive(&first.of_process(program.pid()).unwrap().numbers("word")));
 }

@@ -4,6 +4,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use trace_format::layout::{record, RecordType};
+use trace_protocol::buffer::consumer::record_words;
+
+use crate::output::BlockRole;
+
 /// The state of the writer thread, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct WriterStatus {
@@ -17,7 +22,7 @@ pub(crate) struct WriterStatus {
     /// Whether the writer waits for space on the disk, which is full.
     is_full: AtomicBool,
     /// Records that are not written because the archive has failed.
-    pub(super) unwritten: AtomicU64,
+    unwritten: AtomicU64,
     /// Why a block did not reach the writer.
     lost: Mutex<Option<io::Error>>,
     /// Set by the writer thread, with release, as its last store.
@@ -32,6 +37,13 @@ impl WriterStatus {
     /// Returns the number of records that are not written because the archive has failed.
     pub(crate) fn unwritten(&self) -> u64 {
         self.unwritten.load(Ordering::Relaxed)
+    }
+
+    /// Counts the records of a block that is not written.
+    pub(super) fn count_unwritten(&self, role: BlockRole, bytes: &[u8]) {
+        if role == BlockRole::Content {
+            self.unwritten.fetch_add(count_records(bytes), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
@@ -79,6 +91,28 @@ impl WriterStatus {
     pub(super) fn take_lost(&self) -> Option<io::Error> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Returns the number of records that are neither names nor metadata.
+fn count_records(bytes: &[u8]) -> u64 {
+    let (mut rest, mut count) = (bytes, 0);
+    while let Some((header, _)) = rest.split_first_chunk() {
+        let header = u64::from_le_bytes(*header);
+        let size = record_words(header).map_or(rest.len(), |words| words * 8);
+        let is_name = matches!(
+            RecordType::from_bits(record::Type::get(header)),
+            None | Some(
+                RecordType::Metadata
+                    | RecordType::Initialization
+                    | RecordType::String
+                    | RecordType::Thread
+                    | RecordType::KernelObject
+            )
+        );
+        count += u64::from(!is_name);
+        rest = rest.get(size.max(8)..).unwrap_or_default();
+    }
+    count
 }
 
 /// Sets `ended` when the thread ends, also by a panic.

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use trace_format::layout::{record, RecordType};
-use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::file::{Directory, NewFile};
+use trace_protocol::words::as_bytes;
 
 use super::prefix::Prefix;
-use super::spool::{Block, BlockInfo, Cut, Ready, Spool};
+use super::spool::{Block, BlockInfo, Cut, Spool};
 use super::status::{EndOnDrop, WriterStatus};
 use crate::error::{ArchiveError, ManagerError};
 use crate::ledger::GuardHandle;
@@ -139,14 +138,18 @@ impl ArchiveWriter {
 
     /// Adds complete records to the archive. Never waits for its reader.
     pub(crate) fn push(&mut self, block: Block) {
-        if (block.bytes().is_empty() && block.info.update.is_none()) || self.lost {
+        if block.bytes().is_empty() && block.info.update.is_none() {
             return;
+        }
+        if self.lost {
+            return self.status.count_unwritten(block.info.role, block.bytes());
         }
         let part_bytes = self.part_bytes();
         self.rates.extend(block.info.rate.map(|index| part_bytes + index as u64 * 8));
         let size = block.bytes().len() as u64;
         self.pushed += size;
         self.repeated += if block.info.role == BlockRole::Repeats { size } else { 0 };
+        let (words, start, role) = (block.words.clone(), block.start, block.info.role);
         let pushed = match self.pushed <= self.max_size {
             true => self.spool.push(block),
             false => Err(io::Error::other(format!("it has more than {} bytes", self.max_size))),
@@ -154,6 +157,8 @@ impl ArchiveWriter {
         if let Err(error) = pushed {
             // Later blocks would follow a gap that readers cannot see.
             self.status.lose(error);
+            let bytes = as_bytes(words.get(start..).unwrap_or_default());
+            self.status.count_unwritten(role, bytes);
             self.lost = true;
         }
     }
@@ -206,7 +211,7 @@ impl Finished {
     pub(crate) fn join(self) -> Result<u64, ArchiveError> {
         let panicked = |_| {
             let source = io::Error::other("the archive's writer panicked");
-            Err(ArchiveError { source, bytes: 0, kept: None })
+            Err(ArchiveError::new(source, 0, None))
         };
         self.thread.join().unwrap_or_else(panicked)
     }
@@ -232,7 +237,14 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    fn run(mut self) -> Result<u64, ArchiveError> {
+    fn run(self) -> Result<u64, ArchiveError> {
+        let status = Arc::clone(&self.status);
+        let written = self.write();
+        written.map_err(|error| ArchiveError { unwritten: status.unwritten(), ..error })
+    }
+
+    /// Returns an error without the number of unwritten records.
+    fn write(mut self) -> Result<u64, ArchiveError> {
         self.output.keep();
         let mut written = self.write_blocks();
         if let Err(error) = &written {
@@ -251,10 +263,11 @@ impl WriterThread {
             Ok(()) => self.complete(),
             Err(error) => {
                 self.guard.iter().for_each(GuardHandle::fail);
+                let is_part = self.part_start != 0;
                 let error = self.output.abandon(self.bytes - self.part_start, error);
                 // The partial archive is final, also if this process is killed later.
                 self.guard.iter().for_each(GuardHandle::abandoned);
-                Err(error)
+                Err(ArchiveError { is_part, ..error })
             }
         }
     }
@@ -272,7 +285,7 @@ impl WriterThread {
             self.status.set_full(false);
             if let Err(error) = written {
                 self.bytes = start;
-                self.count_unwritten(&block);
+                self.status.count_unwritten(block.info().role, block.bytes());
                 return Err(error);
             }
             if let Some(guard) = &self.guard {
@@ -291,14 +304,8 @@ impl WriterThread {
     fn drop_blocks(&self) {
         while let Some(block) = self.spool.pop() {
             let Ok(block) = block else { continue };
-            self.count_unwritten(&block);
+            self.status.count_unwritten(block.info().role, block.bytes());
             self.spool.release(block);
-        }
-    }
-
-    fn count_unwritten(&self, block: &Ready) {
-        if block.info().role == BlockRole::Content {
-            self.status.unwritten.fetch_add(count_records(block.bytes()), Ordering::Relaxed);
         }
     }
 
@@ -331,7 +338,8 @@ impl WriterThread {
             let kept = partial.and_then(Partial::into_kept_path);
             let bytes = self.bytes - self.part_start;
             self.status.fail(&source);
-            self.failed_part.get_or_insert(ArchiveError { source, bytes, kept });
+            let error = ArchiveError::new(source, bytes, kept);
+            self.failed_part.get_or_insert(ArchiveError { is_part: true, ..error });
         }
         self.part_start = self.bytes;
         Ok(())
@@ -409,32 +417,11 @@ impl WriterThread {
         let partial = self.output.naming().and_then(Partial::of);
         let completed = self.output.complete().map_err(|source| {
             let kept = partial.and_then(Partial::into_kept_path);
-            ArchiveError { source, bytes: part_bytes, kept }
+            let error = ArchiveError::new(source, part_bytes, kept);
+            ArchiveError { is_part: self.part_start != 0, ..error }
         });
         self.failed_part.map_or(completed, Err).map(|()| bytes)
     }
-}
-
-/// Returns the number of records that are neither names nor metadata.
-fn count_records(bytes: &[u8]) -> u64 {
-    let (mut rest, mut count) = (bytes, 0);
-    while let Some((header, _)) = rest.split_first_chunk() {
-        let header = u64::from_le_bytes(*header);
-        let size = record_words(header).map_or(rest.len(), |words| words * 8);
-        let is_name = matches!(
-            RecordType::from_bits(record::Type::get(header)),
-            None | Some(
-                RecordType::Metadata
-                    | RecordType::Initialization
-                    | RecordType::String
-                    | RecordType::Thread
-                    | RecordType::KernelObject
-            )
-        );
-        count += u64::from(!is_name);
-        rest = rest.get(size.max(8)..).unwrap_or_default();
-    }
-    count
 }
 
 /// The file of an incomplete archive, and its name.

@@ -217,6 +217,8 @@ fn failure(error: &ArchiveError) -> ArchiveFailure {
         reason: error.source.to_string(),
         bytes: error.bytes,
         kept: error.kept.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        is_part: error.is_part,
+        unwritten: error.unwritten,
     }
 }
 
@@ -314,7 +316,7 @@ mod tests {
     #[test]
     fn a_failed_archive_has_its_reason_and_what_is_kept() {
         let kept = Some(PathBuf::from("/tmp/t.fxt"));
-        let error = ArchiveError { source: Errno::NOSPC.into(), bytes: 4096, kept };
+        let error = ArchiveError::new(Errno::NOSPC.into(), 4096, kept);
         let found = failure(&error);
         let reason = found.reason.as_str();
         assert!(reason.starts_with("No space left on device"), "{reason}");

@@ -40,6 +40,8 @@ impl From<Summary> for SessionSummary {
                     source: io::Error::other(failure.reason),
                     bytes: failure.bytes,
                     kept: failure.kept.map(PathBuf::from),
+                    is_part: failure.is_part,
+                    unwritten: failure.unwritten,
                 }),
             },
             parts: of.parts.into_iter().map(PathBuf::from).collect(),
@@ -133,12 +135,11 @@ mod tests {
         ]
     }
 
-    /// A summary is the same behind the socket, but for the error of the archive.
-    #[test]
-    fn a_summary_survives_the_protocol() {
-        let summary = |providers| SessionSummary {
+    fn summary(archive: Result<u64, ArchiveError>) -> SessionSummary {
+        let ends = [End::Terminated, End::TimedOut, End::Disconnected];
+        SessionSummary {
             duration: Duration::from_millis(1500),
-            providers,
+            providers: ends.into_iter().map(provider_summary).collect(),
             refused: vec![Refusal { pid: 7, name: "big".into(), reason: "no memory".into() }],
             refusals: 3,
             alerts: [("slow".to_owned(), 2)].into(),
@@ -150,18 +151,29 @@ mod tests {
             snapshots: snapshots(),
             snapshots_removed: 1,
             categories: vec!["web".to_owned()],
-            archive: Ok(4096),
+            archive,
             parts: vec!["/a/b.1.fxt".into()],
             parts_removed: 6,
             backup: Some("a.fxt.old".into()),
             sinks: Vec::new(),
             guard_failure: Some("it has ended".to_owned()),
+        }
+    }
+
+    /// A summary is the same behind the socket.
+    #[test]
+    fn a_summary_survives_the_protocol() {
+        let failed = || {
+            let kept = Some("/a/.b.2.fxt.partial".into());
+            let error = ArchiveError::new(io::Error::other("no space"), 4096, kept);
+            ArchiveError { is_part: true, unwritten: 7, ..error }
         };
-        let ends = [End::Terminated, End::TimedOut, End::Disconnected];
-        let providers: Vec<_> = ends.into_iter().map(provider_summary).collect();
-        let sent = convert::summary(&summary(providers.clone()), "a.fxt".to_owned());
-        let received = SessionSummary::from(sent);
-        assert_eq!(format!("{received:?}"), format!("{:?}", summary(providers)));
+        for is_written in [true, false] {
+            let archive = || if is_written { Ok(4096) } else { Err(failed()) };
+            let sent = convert::summary(&summary(archive()), "a.fxt".to_owned());
+            let received = SessionSummary::from(sent);
+            assert_eq!(format!("{received:?}"), format!("{:?}", summary(archive())));
+        }
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl ArchiveOutput {
             }
             naming.partial_path().filter(|_| naming.is_there())
         });
-        ArchiveError { source, bytes, kept }
+        ArchiveError::new(source, bytes, kept)
     }
 
     /// Removes the present part.

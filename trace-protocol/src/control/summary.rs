@@ -83,10 +83,14 @@ record! {
     pub struct ArchiveFailure {
         /// The error.
         pub reason: String,
-        /// Bytes of complete records before the error.
+        /// Bytes of complete records before the error; in that part if the archive is cut.
         pub bytes: u64,
         /// The path of the file with these records, if it can be read.
         pub kept: Option<String>,
+        /// Whether there are complete parts before.
+        pub is_part: bool,
+        /// The number of records that are not written. Names and metadata do not count.
+        pub unwritten: u64,
     }
 }
 

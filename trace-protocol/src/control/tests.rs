@@ -68,7 +68,8 @@ fn every_reply() -> Vec<Reply> {
         ..ProviderResult::default()
     };
     let statistics = ProviderStatistics { dropped: vec![(2, 3)], ..ProviderStatistics::default() };
-    let failure = ArchiveFailure { kept: Some("/x".to_owned()), ..ArchiveFailure::default() };
+    let kept = Some("/x".to_owned());
+    let failure = ArchiveFailure { kept, unwritten: 3, ..ArchiveFailure::default() };
     let summary = Summary {
         failure: Some(failure),
         providers: vec![result],

@@ -15,7 +15,6 @@ use super::kernel::{self, KernelResult};
 use super::report::Report;
 use super::{empty, triggers};
 use crate::daemon_client::print_json;
-use crate::input::STANDARD;
 use crate::logs::Logs;
 use crate::losses;
 use crate::message::{describe, plural};
@@ -54,7 +53,10 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     }
     for provider in &summary.providers {
         let kernel = report.kernel.filter(|kernel| kernel.pid == Some(provider.pid));
-        let _ = writeln!(text, "  {}", provider_line(provider, kernel));
+        let _ = writeln!(text, "  {}", provider_line(provider, kernel, summary.archive.is_ok()));
+    }
+    if summary.archive.is_err() {
+        text.push_str(&written(report, summary));
     }
     let quoted = |name: &String| format!("\"{}\"", visible(name));
     let plain = |condition: &String| visible(condition).into_owned();
@@ -73,8 +75,9 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     }
     let log = report.logs.and_then(|logs| logs.paths.first());
     let is_written = log.is_some() || matches!(summary.archive, Ok(bytes) if bytes != 0);
-    if is_written && !summary.is_empty() && report.output.as_os_str() != STANDARD {
-        let path = log.or(summary.parts.last()).map_or(report.output, PathBuf::as_path);
+    let path = log.or(summary.parts.last()).map_or(report.output, PathBuf::as_path);
+    // A pipe or a socket cannot be opened again.
+    if is_written && !summary.is_empty() && path.is_file() {
         let path = path.to_string_lossy();
         let path = visible(&path);
         let _ =
@@ -114,6 +117,22 @@ fn files(report: &Report<'_>, summary: &SessionSummary) -> String {
     }
 }
 
+/// Returns lines about the records of an archive that has failed: what it has, and what not.
+fn written(report: &Report<'_>, summary: &SessionSummary) -> String {
+    let mut text = String::new();
+    let parts = summary.parts.len() as u64;
+    if parts > 0 {
+        let noun = plural(parts, "complete part", "complete parts");
+        let _ = writeln!(text, "  {} {noun}: {}", HumanCount(parts), files(report, summary));
+    }
+    let missing = summary.not_archived();
+    if missing > 0 {
+        let verb = plural(missing, "record is", "records are");
+        let _ = writeln!(text, "  {} {verb} not in the archive", HumanCount(missing));
+    }
+    text
+}
+
 /// Returns a line with the names and the numbers, or nothing if there are none.
 fn counts(kind: &str, counts: &BTreeMap<String, u64>, text: impl Fn(&String) -> String) -> String {
     let times = |(name, number): (&String, &u64)| match number {
@@ -141,14 +160,24 @@ fn recorded(report: &Report<'_>, summary: &SessionSummary) -> String {
     numbers.join(", ")
 }
 
-/// Returns the line of a provider. `kernel` is the result if it is the kernel's.
-fn provider_line(provider: &ProviderSummary, kernel: Option<KernelResult>) -> String {
+/// Returns the line of a provider. `kernel` is the result if it is the kernel's. `is_written` is
+/// whether its records are in the archive.
+fn provider_line(
+    provider: &ProviderSummary,
+    kernel: Option<KernelResult>,
+    is_written: bool,
+) -> String {
     let ProviderSummary { pid, records, bytes, dropped, open_scopes, .. } = provider;
     let name = visible(&provider.name);
     let noun = plural(*records, "record", "records");
     let (count, bytes) = (HumanCount(*records), HumanBytes(*bytes));
-    let mut line =
-        format!("{name} ({pid}): {count} {noun}, {bytes}, {} lost", HumanCount(*dropped));
+    let mut line = format!("{name} ({pid}): {count} {noun}, {bytes}");
+    match is_written {
+        true => drop(write!(line, ", {} lost", HumanCount(*dropped))),
+        // Others may be lost with the archive.
+        false if *dropped > 0 => drop(write!(line, ", {} dropped", HumanCount(*dropped))),
+        false => {}
+    }
     let dropped = kernel.map_or(0, |kernel| kernel.numbers().dropped);
     if dropped > 0 {
         let _ = write!(line, ", at least {} by the kernel", HumanCount(dropped));
@@ -261,7 +290,8 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "guard_error": summary.guard_failure,
         "seconds": summary.duration.as_secs_f64(),
         "events": summary.events(),
-        "lost": summary.lost(),
+        "lost": summary.lost().saturating_add(summary.not_archived()),
+        "not_archived": summary.not_archived(),
         "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
         "alerts": summary.alerts,
         "conditions": summary.conditions,
@@ -339,7 +369,7 @@ fn provider_json(provider: &ProviderSummary) -> Value {
 mod tests {
     use std::time::Duration;
 
-    use trace_manager::controller::Summary;
+    use trace_manager::controller::{ArchiveFailure, Summary};
     use trace_manager::Violation;
 
     use super::*;
@@ -375,24 +405,65 @@ mod tests {
         }
     }
 
+    fn report(output: &Path) -> Report<'_> {
+        Report {
+            output,
+            triggers: &[],
+            command: &[],
+            xray: false,
+            functions: None,
+            json: false,
+            quiet: false,
+            logs: None,
+            kernel: None,
+        }
+    }
+
     /// It was discarded if it has no bytes.
     #[test]
     fn an_archive_is_named_if_it_exists() {
         for (bytes, is_named) in [(64, true), (0, false)] {
             let mut summary = SessionSummary::from(Summary { bytes, ..Summary::default() });
             summary.providers.push(provider(End::Terminated, true));
-            let report = Report {
-                output: Path::new("a.fxt"),
-                triggers: &[],
-                command: &[],
-                xray: false,
-                functions: None,
-                json: false,
-                quiet: false,
-                logs: None,
-                kernel: None,
-            };
+            let report = report(Path::new("a.fxt"));
             assert_eq!(as_text(&report, &summary).contains("a.fxt"), is_named);
+        }
+    }
+
+    /// The kernel's text of the error has its number.
+    #[test]
+    fn a_failed_archive_has_its_complete_parts_and_what_is_missing() {
+        let failure = ArchiveFailure {
+            reason: "No space left on device (os error 28)".to_owned(),
+            bytes: 776,
+            is_part: true,
+            unwritten: 2001,
+            ..ArchiveFailure::default()
+        };
+        let parts = ["a.1.fxt", "a.2.fxt"].map(str::to_owned).to_vec();
+        let failed = Summary { failure: Some(failure), parts, ..Summary::default() };
+        let mut summary = SessionSummary::from(failed);
+        summary.providers.push(provider(End::Terminated, true));
+        let report = report(Path::new("a.fxt"));
+        let expected = "  app (7): 1 record, 16 B\n  2 complete parts: a.1.fxt to a.2.fxt\n  \
+                        2,001 records are not in the archive\n";
+        assert_eq!(as_text(&report, &summary), expected);
+        let json = as_json(&report, &summary, &[]);
+        assert_eq!((&json["lost"], &json["not_archived"]), (&2001.into(), &2001.into()));
+        let error = summary.archive.unwrap_err();
+        let expected = "a part of the archive ends after 776 bytes: no space left on device";
+        assert_eq!(describe(&error), expected);
+    }
+
+    #[test]
+    fn only_a_file_can_be_opened() {
+        let summary = Summary { bytes: 64, ..Summary::default() };
+        let mut summary = SessionSummary::from(summary);
+        summary.providers.push(provider(End::Terminated, true));
+        let own = std::env::current_exe().unwrap();
+        for (path, is_file) in [(&*own, true), (Path::new("socket:[1]"), false)] {
+            let text = as_text(&report(path), &summary);
+            assert_eq!(text.contains("open it with"), is_file, "{text}");
         }
     }
 

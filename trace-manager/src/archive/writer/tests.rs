@@ -4,8 +4,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use trace_format::encode::append;
+
 use super::*;
 use crate::archive::spool::BlockInfo;
+use crate::fixture::event;
 use crate::output::stream::{self, StreamBounds};
 use crate::output::ArchiveTarget;
 use crate::records::Spares;
@@ -157,6 +160,21 @@ fn an_archive_has_a_largest_size() {
     writer.push(block(&[4], None));
     let error = writer.finish(1).join().unwrap_err();
     assert_eq!((error.bytes, error.source.to_string()), (24, "it has more than 24 bytes".into()));
+}
+
+/// Those that do not reach the writer count, too.
+#[test]
+fn an_error_has_the_number_of_records_that_are_not_written() {
+    let mut events = Vec::new();
+    (1..=2).for_each(|ticks| append(&mut events, &event(ticks)).unwrap());
+    let size = events.len() as u64 * 8;
+    let output = tempfile::tempfile().unwrap().into();
+    let target = ArchiveTarget::Bounded(output, StreamBounds { size, ..bounds() });
+    let output = ArchiveOutput::open(target).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    (0..3).for_each(|_| writer.push(block(&events, None)));
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!((error.bytes, error.unwritten), (size, 4));
 }
 
 #[test]

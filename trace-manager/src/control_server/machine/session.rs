@@ -278,7 +278,9 @@ impl ControlledSession {
             info.elapsed = summary.duration;
             info.joined = summary.providers.len() as u64;
             info.events = summary.providers.iter().map(|provider| provider.events).sum();
-            info.lost = summary.providers.iter().map(|provider| provider.dropped).sum();
+            let unwritten = summary.failure.as_ref().map_or(0, |failure| failure.unwritten);
+            let dropped = summary.providers.iter().map(|provider| provider.dropped);
+            info.lost = dropped.fold(unwritten, u64::saturating_add);
             info.refusals = summary.refusals;
             info.last_refusal = summary.refused.last().cloned();
             info.bytes = summary.bytes;
