@@ -263,6 +263,30 @@ impl Controller {
         }
     }
 
+    /// Stops sessions as [`stop`](Self::stop) does, all at once. Calls `requested` when the daemon
+    /// has all requests, or does not take them in the time of [`set_timeout`](Self::set_timeout),
+    /// which is not limited from then on. Returns the results in the order of the names.
+    ///
+    /// `requested` may end the daemon, which completes the archives first. The result of a session
+    /// for which that took too long is [`ControllerError::Closed`].
+    pub fn stop_all(
+        &mut self,
+        sessions: &[String],
+        requested: impl FnOnce(),
+    ) -> Vec<Result<Summary>> {
+        let stop = |session: &String| {
+            Request::Stop(StopRequest { session: session.clone(), write_results: true })
+        };
+        let mut results = self.call_all(sessions.iter().map(stop), requested);
+        let result = |_: &String| match results.pop_front() {
+            Some(Ok(Reply::Stopped(summary))) => Ok(summary),
+            Some(Ok(reply)) => Err(unexpected(&reply)),
+            Some(Err(error)) => Err(error),
+            None => Err(ControllerError::Closed(None)),
+        };
+        sessions.iter().map(result).collect()
+    }
+
     /// Stops a session, which can start again, and waits until its programs have stopped. They keep
     /// their buffers.
     ///
@@ -278,8 +302,8 @@ impl Controller {
     }
 
     /// Ends a session, and removes its archive, if that is a new file. Returns what was recorded,
-    /// if the session had started. If the session has ended already, its archive stays, and the
-    /// result has its size.
+    /// if the session had started. If the session ends meanwhile, its archive stays, and the result
+    /// has its size.
     ///
     /// # Errors
     ///

@@ -126,5 +126,34 @@ fn a_stop_names_the_complete_parts_of_an_archive_that_has_failed() {
     assert!(text.contains("a part of the archive ends after"), "{text}");
     assert!(text.contains(" not in the archive") && !text.contains("0 lost"), "{text}");
     let first = Archive::read(&directory.join("a.1.fxt"));
-    assert!(are_consecutive(&first.of_process(program.pid()).unwrap().numbers("word")));
+    assert!(first.of_process(program.pid()).unwrap().count("word") > 0);
+}
+
+/// Others are complete.
+#[test]
+fn the_end_of_the_daemon_names_the_sessions_whose_archives_have_failed() {
+    let mut daemon = Daemon::start();
+    let directory = daemon.path("disk");
+    let Some(disk) = Disk::mount(&directory) else { return };
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let start = |name, path| {
+        daemon.json(&["start", "--name", name, "-m", "circular", "-c", "chatter", "-o", path]);
+    };
+    start("a", "disk/a.fxt");
+    start("b", "b.fxt");
+    wait_until("more is recorded than the file has space for", || {
+        std::thread::sleep(BETWEEN_REQUESTS);
+        let sessions = daemon.controller().sessions().unwrap();
+        sessions.iter().all(|session| session.events > 2000)
+    });
+    disk.fill();
+    let run = daemon.run(&["daemon", "--stop"]);
+    let text = run.stderr();
+    assert_eq!(run.code(), 1, "{text}");
+    assert!(text.contains("session a: the archive ends after "), "{text}");
+    assert!(text.contains(": no space left on device") && !text.contains("session b"), "{text}");
+    assert!(text.contains(" has ended\n"), "{text}");
+    assert_eq!(daemon.wait(), Some(0));
+    assert!(Archive::read(&daemon.path("b.fxt")).only().count("word") > 0);
 }

@@ -1,5 +1,6 @@
 //! Requests and their replies on the socket of a controller.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -23,17 +24,58 @@ impl Controller {
         request: Request,
         output: Option<BorrowedFd<'_>>,
     ) -> Result<Reply> {
+        let id = self.request(request, output)?;
+        loop {
+            let (of, reply) = self.next_reply()?;
+            if of == id {
+                return result(reply);
+            }
+        }
+    }
+
+    /// Sends requests, and calls `requested` when the daemon has them, or does not take them. Waits
+    /// for their replies. Returns the results of the first ones if the connection ends before.
+    pub(super) fn call_all(
+        &mut self,
+        requests: impl Iterator<Item = Request>,
+        requested: impl FnOnce(),
+    ) -> VecDeque<Result<Reply>> {
+        let ids: Result<Vec<u32>> = requests.map(|it| self.request(it, None)).collect();
+        // Requests are handled in order, and this one has its reply at once.
+        let last = ids.and_then(|ids| Ok((ids, self.request(Request::GetGroups, None)?)));
+        let Ok((ids, last)) = last else {
+            requested();
+            return VecDeque::new();
+        };
+        let (mut replies, mut requested) = (BTreeMap::new(), Some(requested));
+        while replies.len() <= ids.len() {
+            let reply = self.next_reply();
+            let is_result = matches!(&reply, Ok((of, _)) if *of != last);
+            if let Some(requested) = requested.take_if(|_| !is_result) {
+                requested();
+                // The results may take any time.
+                self.timeout = None;
+            }
+            let Ok((of, reply)) = reply else { break };
+            replies.insert(of, result(reply));
+        }
+        let closed = || Err(ControllerError::Closed(None));
+        ids.iter().map(|id| replies.remove(id).unwrap_or_else(closed)).collect()
+    }
+
+    /// Sends a request. Returns its number.
+    fn request(&mut self, request: Request, output: Option<BorrowedFd<'_>>) -> Result<u32> {
         self.last = self.last.wrapping_add(1).max(EVENT + 1);
-        let id = self.last;
-        self.send(&ToDaemon { id, request }.encode(), output)?;
+        self.send(&ToDaemon { id: self.last, request }.encode(), output)?;
+        Ok(self.last)
+    }
+
+    /// Waits for the next reply. Events that arrive before are kept.
+    fn next_reply(&mut self) -> Result<(u32, Reply)> {
         loop {
             while let Some(message) = self.next_message() {
-                match self.take(message?)? {
-                    Some((of, Reply::Failed(error))) if of == id => {
-                        return Err(ControllerError::Refused(error))
-                    }
-                    Some((of, reply)) if of == id => return Ok(reply),
-                    _ => {}
+                if let Some(reply) = self.take(message?)? {
+                    return Ok(reply);
                 }
             }
             self.receive()?;
@@ -111,6 +153,14 @@ impl Controller {
     }
 }
 
+/// Returns the result of a request.
+fn result(reply: Reply) -> Result<Reply> {
+    match reply {
+        Reply::Failed(error) => Err(ControllerError::Refused(error)),
+        reply => Ok(reply),
+    }
+}
+
 /// Returns whether the peer has closed the socket.
 fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
@@ -120,9 +170,33 @@ fn is_closed(error: &io::Error) -> bool {
 mod tests {
     use std::thread;
 
+    use trace_protocol::control::{ControlError, GeneralError, Summary};
     use trace_protocol::socket::Socket;
 
     use super::*;
+
+    /// They may arrive in any order. The daemon ends before the last one.
+    #[test]
+    fn requests_that_are_made_at_once_have_their_own_results() {
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        let daemon = thread::spawn(move || {
+            (0..4).for_each(|_| assert!(theirs.recv(&mut [0; 1024]).unwrap() > 0));
+            let refused = Reply::Failed(ControlError::general(GeneralError::NoSession, "none"));
+            let stopped = Reply::Stopped(Summary { bytes: 8, ..Summary::default() });
+            for (id, reply) in [(3, stopped), (4, Reply::Groups(Vec::new())), (1, refused)] {
+                let bytes = ToController { id: EVENT + id, reply }.encode();
+                assert_eq!(theirs.send(&bytes, &[]).unwrap(), bytes.len());
+            }
+        });
+        let (mut controller, mut requested) = (Controller::of_socket(ours).unwrap(), 0);
+        let results = controller.stop_all(&["a", "b", "c"].map(str::to_owned), || requested += 1);
+        assert_eq!(requested, 1);
+        let [a, b, c] = results.try_into().unwrap();
+        assert!(matches!(a, Err(ControllerError::Refused(_))), "{a:?}");
+        assert!(matches!(b, Err(ControllerError::Closed(None))), "{b:?}");
+        assert_eq!(c.unwrap().bytes, 8);
+        daemon.join().unwrap();
+    }
 
     #[test]
     fn events_of_later_daemons_are_ignored() {

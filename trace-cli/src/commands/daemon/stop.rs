@@ -8,14 +8,20 @@ use anyhow::{bail, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use trace_convert::visible;
+use trace_manager::controller::{Controller, ControllerError, ErrorCode, StopError, Summary};
+use trace_manager::SessionSummary;
 
 use crate::daemon_client::connect;
 use crate::exit;
-use crate::message::{say, HINT};
+use crate::message::{describe, say, HINT};
+use crate::recorders::PATIENCE;
 
-/// Ends the daemon as SIGTERM does, and returns when it has ended.
+/// Ends the daemon as SIGTERM does, and returns when it has ended. Names the sessions whose archives
+/// are not complete.
 pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
-    let pid = connect(socket)?.daemon_pid();
+    let controller = connect(socket)?;
+    let pid = controller.daemon_pid();
     let failed = || format!("cannot stop process {pid}");
     let process = open(pid).with_context(failed)?;
     // With its descriptor open, the id cannot mean another process.
@@ -25,10 +31,45 @@ pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
              the service, such as with systemctl stop trace.socket trace-control.socket trace.service"
         );
     }
-    pidfd_send_signal(&process, Signal::Term).with_context(failed)?;
+    let failures = end(controller, &process).with_context(failed)?;
     wait(&process).with_context(failed)?;
+    failures.iter().for_each(|failure| say(failure));
     say(&format!("the daemon, process {pid}, has ended"));
-    Ok(exit::OK)
+    Ok(if failures.is_empty() { exit::OK } else { exit::FAILURE })
+}
+
+/// Ends the daemon, and waits for its sessions. Returns messages about those that have failed. A
+/// daemon that does not answer ends, too.
+fn end(mut controller: Controller, process: &OwnedFd) -> Result<Vec<String>> {
+    let signal = || pidfd_send_signal(process, Signal::Term);
+    controller.set_timeout(Some(PATIENCE));
+    let Ok(sessions) = controller.sessions() else {
+        signal()?;
+        return Ok(Vec::new());
+    };
+    let names: Vec<String> = sessions.into_iter().map(|session| session.name).collect();
+    let mut sent = Ok(());
+    let results = controller.stop_all(&names, || sent = signal());
+    sent?;
+    let failures = names.iter().zip(results).filter_map(|(name, result)| failure(name, result));
+    Ok(failures.collect())
+}
+
+/// Returns a message about a session whose archive is not complete.
+fn failure(name: &str, result: Result<Summary, ControllerError>) -> Option<String> {
+    const NOT_STARTED: ErrorCode = ErrorCode::Stop(StopError::NotStarted);
+    const ABORTED: ErrorCode = ErrorCode::Stop(StopError::Aborted);
+    let reason = match result {
+        Ok(summary) => describe(&SessionSummary::from(summary).archive.err()?),
+        Err(ControllerError::Refused(error)) if [NOT_STARTED, ABORTED].contains(&error.code) => {
+            return None
+        }
+        Err(ControllerError::Closed(_)) => {
+            "the daemon has ended before the archive was complete".to_owned()
+        }
+        Err(error) => format!("its results are unknown: {}", describe(&error)),
+    };
+    Some(format!("session {}: {reason}", visible(name)))
 }
 
 fn open(pid: u32) -> Result<OwnedFd> {
@@ -50,5 +91,31 @@ fn wait(process: &OwnedFd) -> Result<()> {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_manager::controller::{ArchiveFailure, ControlError};
+
+    use super::*;
+
+    #[test]
+    fn sessions_without_a_complete_archive_are_named() {
+        let refused = |error| {
+            let error = ControlError { code: ErrorCode::Stop(error), reason: "why".to_owned() };
+            failure("a", Err(ControllerError::Refused(error)))
+        };
+        assert_eq!(failure("a", Ok(Summary::default())), None);
+        assert_eq!((refused(StopError::NotStarted), refused(StopError::Aborted)), (None, None));
+        let unknown = "session a: its results are unknown: why";
+        assert_eq!(refused(StopError::NotInitialized).as_deref(), Some(unknown));
+        let reason = "No space left on device (os error 28)".to_owned();
+        let full = ArchiveFailure { reason, bytes: 776, ..ArchiveFailure::default() };
+        let full = Summary { failure: Some(full), ..Summary::default() };
+        let expected = "session a: the archive ends after 776 bytes: no space left on device";
+        assert_eq!(failure("a", Ok(full)).as_deref(), Some(expected));
+        let early = failure("a", Err(ControllerError::Closed(None))).unwrap();
+        assert_eq!(early, "session a: the daemon has ended before the archive was complete");
     }
 }
