@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use trace_convert::visible;
-pub(crate) use trace_input::message::{describe, HINT};
+pub(crate) use trace_input::message::{describe, describe_text, HINT};
 
 /// The begin of each message.
 pub(crate) const PREFIX: &str = "trace: ";

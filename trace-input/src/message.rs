@@ -26,6 +26,12 @@ pub fn describe(error: &(dyn Error + 'static)) -> String {
     text + &hints
 }
 
+/// Returns the text of an error that another process has reported, as [`describe`] returns it.
+#[must_use]
+pub fn describe_text(message: &str) -> String {
+    plain(message)
+}
+
 /// Returns the kernel's `Permission denied (os error 13)` as `permission denied`.
 fn plain(message: &str) -> String {
     let Some((text, number)) = message.split_once(" (os error ") else {

@@ -14,7 +14,7 @@ use trace_protocol::control::RefusalInfo;
 use crate::cli::StatusArgs;
 use crate::daemon_client::print_json;
 use crate::exit;
-use crate::message::counted;
+use crate::message::{counted, describe_text};
 use crate::recorders::Recorder;
 use crate::sessions::{find_session, servers};
 use crate::table::{human_nanos, print, Table};
@@ -98,10 +98,10 @@ fn refused(session: &SessionInfo) -> Option<String> {
 fn output(session: &SessionInfo) -> String {
     let mut output = session.output.clone();
     if let Some(reason) = &session.failure {
-        output += &format!(" (error: {reason})");
+        output += &format!(" (error: {})", describe_text(reason));
     }
     if let Some(reason) = &session.guard_failure {
-        output += &format!(" (no guard: {reason})");
+        output += &format!(" (no guard: {})", describe_text(reason));
     }
     output
 }
@@ -198,7 +198,7 @@ mod tests {
     fn the_failure_of_an_archive_is_behind_its_path() {
         let mut session = SessionInfo { output: "/tmp/a.fxt".to_owned(), ..Default::default() };
         assert_eq!(output(&session), "/tmp/a.fxt");
-        session.failure = Some("no space left on device".to_owned());
+        session.failure = Some("No space left on device (os error 28)".to_owned());
         session.guard_failure = Some("no memory".to_owned());
         let expected = "/tmp/a.fxt (error: no space left on device) (no guard: no memory)";
         assert_eq!(output(&session), expected);
