@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::session::DEFAULT_MEMORY;
+use crate::memory::DEFAULT_MEMORY;
 
 const HELP: &str = "\
 Examples:

@@ -3,9 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use anyhow::{bail, Context, Result};
 use clap::Parser;
@@ -16,7 +18,7 @@ use crate::exit::{FAILURE, OK, USAGE};
 use crate::input::{Input, STANDARD};
 use crate::lake::cli::{LakeCli, FLAG};
 use crate::message::{answer, describe, say, HINT};
-use crate::output::{refuse_same_file, Output};
+use crate::output::{refuse_same_file, write_file, Output};
 use crate::store::place::is_store;
 use crate::store::snapshot::Snapshot;
 use crate::store::Store;
@@ -24,9 +26,23 @@ use crate::subject::Subject;
 use crate::usage::UsageError;
 use crate::{damage, export, lake, otlp, queries, session, shell, statements};
 
+/// The stack of the thread that plans queries: a condition of many parts is nested as deeply.
+const STACK_BYTES: usize = 256 << 20;
+
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    let thread = thread::Builder::new().name("trace-query".to_owned()).stack_size(STACK_BYTES);
+    match thread.spawn(run_program).map(JoinHandle::join) {
+        Ok(ended) => ended.unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(error) => {
+            say(&format!("cannot start a thread: {error}"));
+            FAILURE.into()
+        }
+    }
+}
+
+fn run_program() -> ExitCode {
     let mut arguments: Vec<OsString> = env::args_os().collect();
     let is_lake = arguments.get(1).is_some_and(|first| first == FLAG);
     let result = if is_lake {
@@ -94,7 +110,8 @@ fn run(cli: &Cli) -> Result<u8> {
         (None, Some(file)) => runtime.block_on(otlp::export(&session, file))?,
         (None, None) => match sql(cli)? {
             Some(text) => match shell::answer(&text) {
-                Some(text) => answer(&text)?,
+                Some(text) => write_answer(&output, &text?)?,
+                None if text.trim().is_empty() => bail!("the query is empty"),
                 None => drop(runtime.block_on(statements::run(&session, &output, &text))?),
             },
             None => shell::run(&session, &output, &runtime, path)?,
@@ -104,6 +121,14 @@ fn run(cli: &Cli) -> Result<u8> {
         Subject::Archive(archive) => damage::warn(archive),
         Subject::Store(_) | Subject::Named(_) => OK,
     })
+}
+
+/// Writes the answer to a command where results go.
+fn write_answer(output: &Output, text: &str) -> Result<()> {
+    match &output.path {
+        Some(path) => write_file(path, text.as_bytes()),
+        None => Ok(answer(text)?),
+    }
 }
 
 /// Returns a session, whose queries run on a cluster if a scheduler is given.

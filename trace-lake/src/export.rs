@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
 use crate::cli::Format;
+use crate::input::STANDARD;
+use crate::message::HINT;
 use crate::output::Output;
 use crate::session::QuerySession;
 use crate::tables::{Table, TABLES};
@@ -18,6 +20,9 @@ use crate::tables::{Table, TABLES};
 /// Reading the archive or writing a file failed, or a file of a store is damaged. Files that are
 /// complete stay.
 pub async fn export(session: &QuerySession, folder: &Path) -> Result<()> {
+    if folder == Path::new(STANDARD) {
+        bail!("cannot write a folder to standard output{HINT}use --export FOLDER");
+    }
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for table in TABLES {
         session.verify(table).await?;

@@ -212,6 +212,10 @@ impl Read for Positioned {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let most = room.len().min(left);
         let count = self.file.read_at(room.get_mut(..most).unwrap_or_default(), self.at)?;
+        if count == 0 && most != 0 {
+            let reason = "the file became shorter while it was read";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason));
+        }
         self.at += count as u64;
         Ok(count)
     }
@@ -248,6 +252,16 @@ mod tests {
             assert!(number > 1);
             assert_eq!(records(&input), number);
         }
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_is_an_error() {
+        let file = file(&testing::archive(&[testing::complete("a", 1, 2)]));
+        let input = Input::new(file.path(), None).unwrap();
+        let mut reader = input.open().unwrap();
+        file.as_file().set_len(0).unwrap();
+        let error = input.explain(reader.next().unwrap_err());
+        assert!(format!("{error:#}").contains("the file became shorter"), "{error:#}");
     }
 
     /// A recorder may append to it between two queries.

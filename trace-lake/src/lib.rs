@@ -29,6 +29,7 @@ pub mod export;
 pub mod functions;
 pub mod input;
 pub mod lake;
+mod memory;
 pub mod message;
 mod nesting;
 pub mod otlp;

@@ -36,20 +36,20 @@ use spans::Spans;
 /// The spans of a piece.
 const PIECE_SPANS: usize = 2048;
 
-/// The rows: those of a thread in the order of their begins, each after the spans around it.
-/// `START` and `END` are its times since 1970, and `LABELS` the columns of a store.
+/// The rows: those of a thread in the order of their begins. Of one time, those that are deeper
+/// follow. `START` and `END` are its times since 1970, and `LABELS` the columns of a store.
 const QUERY: &str = "
     WITH listed AS (
         SELECT owner_id, array_agg(named_struct('key', key, 'type', type, 'int', int_value,
             'real', real_value, 'text', text) ORDER BY key) AS list
         FROM arguments WHERE owner IN ('span', 'operation') GROUP BY owner_id),
     timed AS (
-        SELECT id, thread_id, depth, start_ns, dur_ns, is_open, category, name, pid, tid, process,
+        SELECT id, thread_id, parent_id, depth, start_ns, dur_ns, is_open, category, name, pid, tid, process,
             thread, NULL AS operation_id, {LABELS} FROM spans
         UNION ALL
-        SELECT id, NULL, 0, start_ns, dur_ns, is_open, category, name, pid, tid, process,
+        SELECT id, NULL, NULL, 0, start_ns, dur_ns, is_open, category, name, pid, tid, process,
             thread, operation_id, {LABELS} FROM operations)
-    SELECT t.id, t.thread_id, t.depth, {START} AS begin_ns, {END} AS end_ns, t.is_open, t.category,
+    SELECT t.id, t.thread_id, t.parent_id, {START} AS begin_ns, {END} AS end_ns, t.is_open, t.category,
         t.name, t.pid, t.tid, t.process, t.thread, t.operation_id, t.service, t.host, t.version,
         v.list
     FROM timed t {JOIN} LEFT JOIN listed v ON v.owner_id = t.id

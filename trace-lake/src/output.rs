@@ -1,5 +1,6 @@
 //! Results in the format that the caller asked for.
 
+mod failure;
 mod file;
 mod json;
 mod parquet;
@@ -22,10 +23,11 @@ use futures::StreamExt;
 use crate::cli::Format;
 use crate::message::HINT;
 use crate::panicked::caught;
+use failure::KeptErrors;
 use file::OutputFile;
 pub(crate) use file::{refuse_same_file, BytesFile};
-pub(crate) use parquet::parquet_properties;
 pub use parquet::parquet_writer;
+pub(crate) use parquet::{parquet_properties, without_statistics};
 
 /// Writes the batches of a result.
 pub trait Sink {
@@ -94,13 +96,25 @@ pub async fn write_to(
     output: Box<dyn Write + Send + '_>,
 ) -> Result<()> {
     let mut batches = frame.execute_stream().await?;
+    let output = KeptErrors::new(output);
+    let failure = output.failure();
+    let written = write_batches(&mut batches, format, output).await;
+    // Writers of formats make a text of it.
+    written.map_err(|error| failure.take().map_or(error, anyhow::Error::from))
+}
+
+async fn write_batches(
+    batches: &mut SendableRecordBatchStream,
+    format: Format,
+    output: KeptErrors<'_>,
+) -> Result<()> {
     // No header before an error: the first batch can fail.
-    let first = next(&mut batches).await?;
+    let first = next(batches).await?;
     let mut sink = sink(format, batches.schema(), BufWriter::new(output))?;
     if let Some(batch) = first {
         sink.batch(&batch)?;
     }
-    while let Some(batch) = next(&mut batches).await? {
+    while let Some(batch) = next(batches).await? {
         sink.batch(&batch)?;
     }
     sink.finish()
@@ -116,7 +130,7 @@ async fn next(
 fn sink<'a>(
     format: Format,
     schema: SchemaRef,
-    output: BufWriter<Box<dyn Write + Send + 'a>>,
+    output: BufWriter<KeptErrors<'a>>,
 ) -> Result<Box<dyn Sink + 'a>> {
     Ok(match format {
         Format::Table => Box::new(table::Table::new(schema, output)),

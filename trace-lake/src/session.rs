@@ -10,6 +10,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 
+pub use crate::memory::DEFAULT_MEMORY;
 use crate::provider::ArchiveTable;
 use crate::report::error_of_query;
 use crate::store::verify::verify;
@@ -18,12 +19,8 @@ use crate::subject::Subject;
 use crate::tables::{Table, TABLES};
 use crate::{functions, sql, views};
 
-/// The memory of sorts, joins and groups in bytes by default. Beyond it they use temporary files,
-/// or the query fails.
-pub const DEFAULT_MEMORY: usize = 768 << 20;
-
 /// The stack of threads of the engine: plans are nested, and so are the calls that make them.
-const STACK_BYTES: usize = 8 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// Returns threads that run queries.
 ///
@@ -128,7 +125,7 @@ impl QuerySession {
     /// The statement names what does not exist, or is wrong in another way.
     pub async fn frame(&self, statement: Statement) -> Result<DataFrame> {
         let plan = self.context.state().statement_to_plan(statement).await?;
-        self.context.execute_logical_plan(plan).await
+        self.context.execute_logical_plan(sql::named(plan)?).await
     }
 
     /// Returns the message of a query that failed, with the place in its text if that is known. If

@@ -6,7 +6,7 @@ mod describe;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -43,6 +43,8 @@ enum Line<'a> {
     More,
     Quit,
     Text(String),
+    /// What is wrong with a line.
+    Wrong(String),
     Sql(&'a str),
 }
 
@@ -104,7 +106,7 @@ fn read_lines(
             Line::More => continue,
             Line::Quit => return Ok(()),
             Line::Nothing => {}
-            Line::Text(answer) => message::answer(&answer)?,
+            Line::Text(answer) | Line::Wrong(answer) => message::answer(&answer)?,
             Line::Sql(_) if is_full => say(FULL),
             Line::Sql(sql) => match runtime.block_on(statements::run(session, output, sql)) {
                 Ok(is_written) => is_full = is_written && output.path.is_some(),
@@ -118,15 +120,20 @@ fn read_lines(
 
 /// Returns the answer to a text of commands such as `.schema`, one a line, or `None` if it has
 /// other lines.
-pub(crate) fn answer(text: &str) -> Option<String> {
+///
+/// # Errors
+///
+/// A command or its table is unknown.
+pub(crate) fn answer(text: &str) -> Option<Result<String>> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     if lines().next().is_none() || !lines().all(|line| line.starts_with('.')) {
         return None;
     }
     let lines = lines().map(interpret).take_while(|line| !matches!(line, Line::Quit));
     let answers = lines.map(|line| match line {
-        Line::Text(answer) => answer,
-        _ => String::new(),
+        Line::Text(answer) => Ok(answer),
+        Line::Wrong(error) => bail!("{}", error.trim_end()),
+        _ => Ok(String::new()),
     });
     Some(answers.collect())
 }
@@ -139,15 +146,21 @@ fn interpret(text: &str) -> Line<'_> {
         Some(".quit" | ".exit") => Line::Quit,
         Some(".help") => Line::Text(HELP.to_owned()),
         Some(".tables") => Line::Text(describe::tables()),
-        Some(".schema") => Line::Text(describe::schema(words.next())),
+        Some(".schema") => match describe::schema(words.next()) {
+            Ok(schema) => Line::Text(schema),
+            Err(error) => Line::Wrong(error),
+        },
         Some(".functions") => Line::Text(describe::functions()),
         Some(".queries") => Line::Text(queries::list()),
         Some(command) if command.starts_with('.') => {
-            Line::Text(format!("unknown command {command}: .help lists them\n"))
+            Line::Wrong(format!("unknown command {command}: .help lists them\n"))
         }
         Some(name) if name.starts_with('@') => match queries::resolve(name.trim_end_matches(';')) {
+            Ok(_) if words.next().is_some() => {
+                Line::Wrong(format!("{name} is a query by itself: enter others after it\n"))
+            }
             Ok(sql) => Line::Sql(sql),
-            Err(error) => Line::Text(format!("{error}\n")),
+            Err(error) => Line::Wrong(format!("{error}\n")),
         },
         Some(_) if text.ends_with(';') => Line::Sql(text),
         Some(_) => Line::More,
@@ -171,13 +184,13 @@ mod tests {
         assert_eq!(interpret("SELECT 1\n"), Line::More);
         assert_eq!(interpret("SELECT\n1;\n"), Line::Sql("SELECT\n1;"));
         assert!(matches!(interpret("@hottest\n"), Line::Sql(sql) if sql.contains("self_ns")));
-        assert!(matches!(interpret("@x\n"), Line::Text(text) if text.contains("no ready query")));
+        assert!(matches!(interpret("@x\n"), Line::Wrong(text) if text.contains("no ready query")));
     }
 
     #[test]
     fn commands_describe_what_can_be_asked() {
         let text = |line: &str| match interpret(line) {
-            Line::Text(text) => text,
+            Line::Text(text) | Line::Wrong(text) => text,
             other => panic!("{other:?}"),
         };
         assert!(text(".tables").contains("spans") && text(".tables").contains("thread_track"));
@@ -189,7 +202,14 @@ mod tests {
         assert!(text(".queries").contains("@hottest"));
         assert!(text(".tabels").contains(".help lists them"));
         assert_eq!(interpret(".quit"), Line::Quit);
-        assert!(answer(".queries\n\n.schema spans\n.quit").unwrap().contains("dur_ns"));
-        assert_eq!((answer(".schema\nSELECT 1"), answer("")), (None, None));
+        let columns = answer(".queries\n\n.schema SPANS\n.quit").unwrap().unwrap();
+        assert!(columns.contains("dur_ns"));
+        assert!(answer(".schema\nSELECT 1").is_none() && answer("").is_none());
+        for (text, expected) in [
+            (".bogus", "unknown command .bogus: .help lists them"),
+            (".tables\n.schema none", "no table is named none: .tables lists them"),
+        ] {
+            assert_eq!(answer(text).unwrap().unwrap_err().to_string(), expected);
+        }
     }
 }

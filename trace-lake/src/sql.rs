@@ -6,6 +6,7 @@
 
 mod calls;
 mod names;
+mod results;
 mod rewrite;
 
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+
+pub(crate) use results::named;
 
 /// The modules of Perfetto's library whose tables exist as views.
 const MODULES: [&str; 3] = ["prelude", "slices.with_context", "time.conversion"];

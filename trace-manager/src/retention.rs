@@ -297,7 +297,8 @@ impl Retained {
         self.limited.others += u64::from(is_other);
     }
 
-    /// Counts the record that names a chunk's thread, if there is one, which nothing needs any more.
+    /// Counts the record that names a chunk's thread, if there is one, which nothing needs any
+    /// more.
     fn leave_out_thread(&mut self, thread: &[u64]) {
         if !thread.is_empty() {
             self.leave_out(thread);

@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use super::amount;
-use crate::session::DEFAULT_MEMORY;
+use crate::memory::DEFAULT_MEMORY;
 
 /// The first argument of the program for these commands.
 pub const FLAG: &str = "--lake";

@@ -7,12 +7,14 @@ mod page;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{bail, Result};
 
 use super::cli::ReportArgs;
 use crate::exit::OK;
+use crate::input::STANDARD;
 use crate::message::{tell, HINT};
 use crate::output::write_file;
 use crate::session;
@@ -25,7 +27,9 @@ pub(super) async fn run(args: &ReportArgs) -> Result<u8> {
     let snapshot = Arc::new(Snapshot::newest(Store::open(&args.store)?).await?);
     let html = html(&snapshot, args).await?;
     write_file(&args.output, html.as_bytes())?;
-    tell(&format!("{}: written", args.output.display()));
+    if args.output != Path::new(STANDARD) {
+        tell(&format!("{}: written", args.output.display()));
+    }
     Ok(OK)
 }
 

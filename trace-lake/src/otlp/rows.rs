@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type}
 pub(super) struct Rows {
     pub(super) id: Int64Array,
     pub(super) thread_id: Int64Array,
-    pub(super) depth: Int64Array,
+    pub(super) parent_id: Int64Array,
     pub(super) start_ns: Int64Array,
     pub(super) end_ns: Int64Array,
     pub(super) is_open: BooleanArray,
@@ -56,7 +56,7 @@ impl Rows {
         Ok(Self {
             id: int("id")?.as_primitive::<Int64Type>().clone(),
             thread_id: int("thread_id")?.as_primitive::<Int64Type>().clone(),
-            depth: int("depth")?.as_primitive::<Int64Type>().clone(),
+            parent_id: int("parent_id")?.as_primitive::<Int64Type>().clone(),
             start_ns: int("begin_ns")?.as_primitive::<Int64Type>().clone(),
             end_ns: int("end_ns")?.as_primitive::<Int64Type>().clone(),
             is_open: column("is_open", DataType::Boolean)?.as_boolean().clone(),

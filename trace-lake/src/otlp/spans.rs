@@ -23,8 +23,8 @@ const SCOPE: &str = "trace";
 pub(super) struct Spans {
     /// The thread of the last row.
     thread: Option<i64>,
-    /// The contexts of the spans around the next row, by depth.
-    around: Vec<Option<Context>>,
+    /// The spans that may be around the next row.
+    open: Vec<OpenSpan>,
     waiting: Vec<ResourceSpans>,
     number: usize,
     exported: u64,
@@ -32,16 +32,24 @@ pub(super) struct Spans {
     malformed: u64,
 }
 
+/// A span that has not ended before the begin of the last row.
+#[derive(Debug)]
+struct OpenSpan {
+    id: i64,
+    end_ns: i64,
+    context: Option<Context>,
+}
+
 impl Spans {
     /// Reads a row, and keeps its span if it has a context.
     pub(super) fn row(&mut self, rows: &Rows, row: usize) -> Result<()> {
         let thread = rows.thread_id.is_valid(row).then(|| rows.thread_id.value(row));
         if thread.is_none() || thread != self.thread {
-            self.around.clear();
+            self.open.clear();
             self.thread = thread;
         }
-        let depth = usize::try_from(rows.depth.value(row)).unwrap_or_default();
-        self.around.resize(depth, None);
+        let (id, start) = (rows.id.value(row), rows.start_ns.value(row));
+        self.open.retain(|open| open.end_ns >= start);
         let arguments = rows.arguments(row);
         let arguments = || arguments.iter().flat_map(rows::Arguments::iter);
         let mut ids = Ids::default();
@@ -52,10 +60,11 @@ impl Spans {
             }
         }
         self.malformed += ids.malformed;
-        let around = self.around.last().copied().flatten();
-        let own = [rows.id.value(row), rows.start_ns.value(row)].map(i64::to_le_bytes).concat();
-        let context = ids.context(around, &own);
-        self.around.push(context);
+        let parent = rows.parent_id.is_valid(row).then(|| rows.parent_id.value(row));
+        let around = self.open.iter().rfind(|open| Some(open.id) == parent);
+        let own = [id, start].map(i64::to_le_bytes).concat();
+        let context = ids.context(around.and_then(|around| around.context), &own);
+        self.open.push(OpenSpan { id, end_ns: rows.end_ns.value(row), context });
         if let Some(context) = context {
             let span = span(rows, row, context, ids.state.unwrap_or_default(), &others)?;
             self.keep(resource(rows, row), span);

@@ -95,6 +95,30 @@ fn spans_of_a_request_and_those_in_them_are_exported() {
     assert_eq!(parse.span_id.len(), 8);
 }
 
+/// They begin at one time, so that their order does not tell which is in which.
+#[test]
+fn a_span_is_in_the_request_around_it() {
+    let anchor_argument = realtime();
+    let other = TRACE.replace('4', "5");
+    let [first, second] =
+        [TRACE, other.as_str()].map(|id| [Argument::new("trace_id", Value::String(id.into()))]);
+    let data = exported(&[
+        anchor(&anchor_argument),
+        event("first", 10, EventKind::DurationBegin, &first),
+        event("child", 10, EventKind::DurationBegin, &[]),
+        event("child", 10, EventKind::DurationEnd, &[]),
+        event("first", 10, EventKind::DurationEnd, &[]),
+        event("second", 10, EventKind::DurationBegin, &second),
+        event("second", 20, EventKind::DurationEnd, &[]),
+    ])
+    .unwrap();
+    let spans = spans(&data);
+    let of = |name: &str| spans.iter().find(|span| span.name == name).unwrap();
+    assert_eq!(of("child").trace_id, of("first").trace_id);
+    assert_eq!(of("child").parent_span_id, of("first").span_id);
+    assert_eq!(hex(&of("second").trace_id), other);
+}
+
 #[test]
 fn an_operation_of_a_caller_is_exported() {
     let anchor_argument = realtime();

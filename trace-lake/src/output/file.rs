@@ -1,12 +1,14 @@
 //! Output files. [`trace_protocol::file`] has the rules.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use trace_protocol::file::{NewFile, Target};
 
+use crate::input::STANDARD;
 use crate::message::HINT;
 
 /// Fails if the output would replace the input.
@@ -22,7 +24,7 @@ pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
 /// Where a result goes.
 #[derive(Debug)]
 pub(super) enum OutputFile {
-    /// A pipe, a device or another special file.
+    /// Standard output, a pipe, a device or another special file.
     Direct(File),
     /// A file that gets its name when it is complete.
     Replace(NewFile),
@@ -31,6 +33,10 @@ pub(super) enum OutputFile {
 impl OutputFile {
     pub(super) fn create(path: &Path) -> Result<Self> {
         let failed = || format!("cannot write {}", path.display());
+        if path == Path::new(STANDARD) {
+            let output = io::stdout().as_fd().try_clone_to_owned();
+            return Ok(Self::Direct(output.with_context(failed)?.into()));
+        }
         match Target::find(path).with_context(failed)? {
             Target::File(place) => NewFile::unnamed(place).map(Self::Replace).with_context(failed),
             Target::Node(node) => node.open().map(Self::Direct).with_context(failed),

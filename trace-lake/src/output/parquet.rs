@@ -1,16 +1,18 @@
 //! Parquet files: compressed with zstd, with statistics of row groups and pages.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::Result;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder,
 };
+use datafusion::parquet::schema::types::ColumnPath;
 
 use super::Sink;
 use crate::tables::SCHEMA_VERSION;
@@ -30,7 +32,21 @@ const LEVEL: i32 = 3;
 ///
 /// The schema has a type that Parquet lacks.
 pub fn parquet_writer<W: Write + Send>(output: W, schema: SchemaRef) -> Result<ArrowWriter<W>> {
-    Ok(ArrowWriter::try_new(output, schema, Some(parquet_properties().build()))?)
+    let is_real = |field: &&Arc<Field>| *field.data_type() == DataType::Float64;
+    let reals = schema.fields().iter().filter(is_real);
+    let properties = reals.fold(parquet_properties(), |properties, field| {
+        without_statistics(properties, field.name())
+    });
+    Ok(ArrowWriter::try_new(output, schema, Some(properties.build()))?)
+}
+
+/// Leaves out the statistics of a column of real numbers. They do not count NaN, which queries have
+/// above all numbers: a reader would leave out rows by them.
+pub(crate) fn without_statistics(
+    properties: WriterPropertiesBuilder,
+    column: &str,
+) -> WriterPropertiesBuilder {
+    properties.set_column_statistics_enabled(ColumnPath::from(column), EnabledStatistics::None)
 }
 
 /// Returns the properties of all Parquet files.

@@ -73,6 +73,14 @@ fn json_is_an_array_of_objects() {
 }
 
 #[test]
+fn columns_of_joins_have_different_names() {
+    let sql = "SELECT a.name, b.name FROM spans a JOIN spans b ON a.id < b.id";
+    let rows: serde_json::Value = serde_json::from_str(&text(sql, Format::Json)).unwrap();
+    assert_eq!(rows, serde_json::json!([{"name": "one", "name_1": "t\u{1b}wo"}]));
+    assert_eq!(text(sql, Format::Csv), "name,name_1\none,t\x1bwo\n");
+}
+
+#[test]
 fn parquet_is_compressed_and_has_the_version() {
     let bytes = written(SQL, Format::Parquet);
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
@@ -84,6 +92,47 @@ fn parquet_is_compressed_and_has_the_version() {
     assert!(column.statistics().is_some());
     let rows: usize = reader.build().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(rows, 2);
+}
+
+/// Statistics do not count NaN, which is above all numbers for the engine.
+#[test]
+fn real_numbers_have_no_statistics() {
+    let bytes = written("SELECT dur_ns, dur_ns / 2.0 AS half FROM spans", Format::Parquet);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+    let group = reader.metadata().row_group(0).clone();
+    let has = |column: usize| group.column(column).statistics().is_some();
+    assert_eq!((has(0), has(1)), (true, false));
+}
+
+/// Writers of formats make a text of it, and a pipe that is closed is no error of the program.
+#[test]
+fn the_error_of_an_output_is_that_of_the_system() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("a.fxt");
+    std::fs::write(&archive, bytes()).unwrap();
+    let archive = Arc::new(Archive::new(Input::new(&archive, None).unwrap()));
+    let runtime = session::runtime().unwrap();
+    for format in [Format::Table, Format::Csv, Format::Json, Format::Arrow, Format::Parquet] {
+        let subject = Subject::Archive(archive.clone());
+        let error = runtime.block_on(async {
+            let session = session::session(&subject, session::DEFAULT_MEMORY).await.unwrap();
+            let statement = session.statements(SQL).unwrap().into_iter().next().unwrap();
+            let frame = session.frame(statement).await.unwrap();
+            write_to(frame, format, Box::new(Closed)).await.unwrap_err()
+        });
+        let error = error.downcast_ref::<io::Error>().expect("an error of the system");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{format:?}");
+    }
 }
 
 #[test]

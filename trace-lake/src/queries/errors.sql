@@ -5,4 +5,4 @@ UNION ALL
 SELECT time_ns, category, name, process, thread, arg(args, 'error') AS error
 FROM instants
 WHERE arg(args, 'error') IS NOT NULL
-ORDER BY time_ns
+ORDER BY time_ns, category, name, process, thread, error

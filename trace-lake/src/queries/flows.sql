@@ -8,4 +8,4 @@ FROM flow
 JOIN slice o ON slice_out = o.id
 JOIN slice i ON slice_in = i.id
 GROUP BY o.name, i.name
-ORDER BY count(*) DESC
+ORDER BY count(*) DESC, o.name, i.name

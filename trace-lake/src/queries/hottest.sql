@@ -8,5 +8,5 @@ SELECT
 FROM spans
 WHERE NOT is_open
 GROUP BY category, name
-ORDER BY sum(self_ns) DESC
+ORDER BY sum(self_ns) DESC, category, name
 LIMIT 20

@@ -9,4 +9,4 @@ SELECT
 FROM spans
 WHERE NOT is_open
 GROUP BY category, name
-ORDER BY count(*) DESC
+ORDER BY count(*) DESC, category, name

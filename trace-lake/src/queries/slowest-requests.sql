@@ -8,5 +8,5 @@ SELECT
     args
 FROM operations
 WHERE NOT is_open
-ORDER BY dur_ns DESC
+ORDER BY dur_ns DESC, start_ns, operation_id
 LIMIT 20

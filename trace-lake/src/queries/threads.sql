@@ -8,4 +8,4 @@ SELECT
     round(sum(CASE WHEN depth = 0 THEN cpu_ns END) / 1e6, 3) AS on_cpu_ms
 FROM spans
 GROUP BY process, thread, pid, tid
-ORDER BY sum(self_ns) DESC
+ORDER BY sum(self_ns) DESC, process, thread, pid, tid

@@ -7,5 +7,5 @@ SELECT
 FROM spans
 WHERE cpu_ns IS NOT NULL
 GROUP BY category, name
-ORDER BY sum(dur_ns - cpu_ns) DESC
+ORDER BY sum(dur_ns - cpu_ns) DESC, category, name
 LIMIT 20

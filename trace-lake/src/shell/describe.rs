@@ -13,18 +13,18 @@ pub(super) fn tables() -> String {
     format!("Tables:\n{}\nViews for Perfetto's queries:\n{}", lines(tables), lines(views))
 }
 
-/// Returns the columns of a table, or of all.
-pub(super) fn schema(name: Option<&str>) -> String {
+/// Returns the columns of a table, or of all. Fails if there is no such table.
+pub(super) fn schema(name: Option<&str>) -> Result<String, String> {
     let Some(name) = name.map(|name| name.trim_end_matches(';')) else {
         let tables = TABLES.iter().map(|table| columns(table)).collect::<Vec<_>>().join("\n");
-        return format!("{tables}\nIn a store, each table has in addition:\n{}", of_stores());
+        return Ok(format!("{tables}\nIn a store, each table has in addition:\n{}", of_stores()));
     };
-    if let Some(table) = TABLES.iter().find(|table| table.name == name) {
-        return columns(table);
+    if let Some(table) = TABLES.iter().find(|table| table.name.eq_ignore_ascii_case(name)) {
+        return Ok(columns(table));
     }
-    match VIEWS.iter().find(|view| view.name == name) {
-        Some(view) => format!("{}\n", view.sql.trim_end()),
-        None => format!("no table is named {name}: .tables lists them\n"),
+    match VIEWS.iter().find(|view| view.name.eq_ignore_ascii_case(name)) {
+        Some(view) => Ok(format!("{}\n", view.sql.trim_end())),
+        None => Err(format!("no table is named {name}: .tables lists them\n")),
     }
 }
 

@@ -80,7 +80,7 @@ fn text(expr: &Expr) -> String {
 }
 
 /// Returns a name that no other item has, as `dur_1`.
-fn unused(text: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn unused(text: &str, taken: &mut HashSet<String>) -> String {
     let numbered = (1..).map(|number| format!("{text}_{number}"));
     let mut names = std::iter::once(text.to_owned()).chain(numbered);
     let name = names.find(|name| !taken.contains(name)).unwrap_or_default();

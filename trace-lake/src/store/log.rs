@@ -260,7 +260,11 @@ async fn numbers(store: &Store) -> Result<Vec<u64>> {
     let folder = Path::from(LOG);
     let objects = store.objects().list(Some(&folder)).try_collect::<Vec<_>>().await;
     let objects = objects.map_err(|error| store.failed("list", LOG, error))?;
-    let number = |path: &Path| path.filename()?.strip_suffix(".json")?.parse::<u64>().ok();
+    let number = |found: &Path| {
+        let number = found.filename()?.strip_suffix(".json")?.parse::<u64>().ok()?;
+        // Files of other names are foreign.
+        (path(number).filename() == found.filename()).then_some(number)
+    };
     let mut numbers: Vec<u64> = objects.iter().filter_map(|it| number(&it.location)).collect();
     numbers.sort_unstable();
     Ok(numbers)

@@ -23,6 +23,9 @@ pub(crate) const LOG: &str = "log";
 /// The variables of the environment with access and endpoints of object storages.
 const VARIABLES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
+/// Those with an endpoint.
+const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+
 /// Where the access of object storages comes from.
 const ACCESS: &str = "AWS_…, GOOGLE_… or AZURE_… in the environment";
 
@@ -116,11 +119,13 @@ impl Store {
 
     fn remote(name: &str) -> Result<Self> {
         let url = parsed(name)?;
-        let options = env::vars_os().filter_map(|(key, value)| {
+        let variables = env::vars_os().filter_map(|(key, value)| {
             let (key, value) = (key.into_string().ok()?, value.into_string().ok()?);
-            let is_access = VARIABLES.iter().any(|start| key.starts_with(start));
-            is_access.then(|| (key.to_ascii_lowercase(), value))
+            VARIABLES.iter().any(|start| key.starts_with(start)).then_some((key, value))
         });
+        let variables: Vec<_> = variables.collect();
+        check_endpoints(&variables).with_context(|| format!("cannot open {name}"))?;
+        let options = variables.into_iter().map(|(key, value)| (key.to_ascii_lowercase(), value));
         let (objects, folder) =
             object_store::parse_url_opts(&url, options).map_err(|error| match error {
                 object_store::Error::Generic { store: "parse_url", .. } => anyhow!(
@@ -249,9 +254,44 @@ fn folder(name: &str) -> Result<Option<PathBuf>> {
     Ok((!name.contains("://")).then(|| name.into()))
 }
 
+/// Checks the addresses of object storages, which their clients take for granted.
+fn check_endpoints(variables: &[(String, String)]) -> Result<()> {
+    let allows_http =
+        variables.iter().any(|(key, value)| key == "AWS_ALLOW_HTTP" && value != "false");
+    for (key, value) in variables.iter().filter(|(key, _)| ENDPOINTS.contains(&&**key)) {
+        let url = Url::parse(value).ok().filter(Url::has_host);
+        match url.as_ref().map(Url::scheme) {
+            Some("https") => {}
+            Some("http") if allows_http => {}
+            Some("http") => {
+                bail!("{key}={value} is not encrypted{HINT}AWS_ALLOW_HTTP=true permits it")
+            }
+            _ => bail!("{key}={value} is no address{HINT}one is https://HOST or http://HOST:PORT"),
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The client of the storage panics without a host.
+    #[test]
+    fn an_endpoint_is_an_address() {
+        let check = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+            check_endpoints(&variables.collect::<Vec<_>>()).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[("AWS_REGION", "x"), ("AWS_ENDPOINT", "https://host")]), Ok(()));
+        for endpoint in ["minio:9000", "localhost", "http://", ""] {
+            let error = check(&[("AWS_ENDPOINT", endpoint)]).unwrap_err();
+            assert!(error.contains("is no address"), "{error}");
+        }
+        let http = ("AWS_ENDPOINT_URL", "http://localhost:9000");
+        assert!(check(&[http]).unwrap_err().contains("AWS_ALLOW_HTTP=true"));
+        assert_eq!(check(&[("AWS_ALLOW_HTTP", "true"), http]), Ok(()));
+    }
 
     #[test]
     fn a_store_is_a_folder_or_a_url() {

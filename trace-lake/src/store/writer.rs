@@ -21,7 +21,7 @@ use super::state::{FileEntry, Partition};
 use super::verify::hexadecimal;
 use super::Store;
 use crate::columns::{Column, Kind};
-use crate::output::parquet_properties;
+use crate::output::{parquet_properties, without_statistics};
 use crate::tables::Table;
 
 /// The rows of a page: a query for a short time reads few pages.
@@ -85,6 +85,8 @@ fn properties(table: &Table) -> WriterProperties {
         let properties = properties.set_column_dictionary_enabled(path.clone(), false);
         properties.set_column_encoding(path, encoding)
     };
+    let reals = table.columns.iter().filter(|column| matches!(column.kind, Kind::Real));
+    let properties = reals.fold(properties, |all, column| without_statistics(all, column.name));
     numbers.fold(properties, encoded).build()
 }
 

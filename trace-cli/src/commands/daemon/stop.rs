@@ -17,8 +17,8 @@ use crate::exit;
 use crate::message::{describe, say, HINT};
 use crate::recorders::PATIENCE;
 
-/// Ends the daemon as SIGTERM does, and returns when it has ended. Names the sessions whose archives
-/// are not complete.
+/// Ends the daemon as SIGTERM does, and returns when it has ended. Names the sessions whose
+/// archives are not complete.
 pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
     let controller = connect(socket)?;
     let pid = controller.daemon_pid();
