@@ -104,7 +104,7 @@ fn the_examples_of_queries_run() {
         }
         assert_eq!(overlaps.len(), 2, "that of all pairs, and that of pairs in one second");
         assert_eq!(overlaps[0], overlaps[1]);
-        assert!(overlaps[0][0].contains("| flush | query | 800.0 |"), "{}", overlaps[0][0]);
+        assert!(overlaps[0][0].contains("| flush | query  | 800.0 |"), "{}", overlaps[0][0]);
     });
 }
 
