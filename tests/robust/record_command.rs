@@ -189,7 +189,9 @@ fn a_command_ignores_the_signals_that_the_caller_ignores() {
     const SIGNALS: u64 = 0b111;
     let directory = tempfile::tempdir().unwrap();
     let show = "grep SigIgn: /proc/self/status";
-    let command = format!("{show}; kill -HUP $PPID; sleep 0.1; exit 7");
+    // The second one would end a recorder that handles it.
+    let hang_up = "kill -HUP $PPID; sleep 0.2";
+    let command = format!("{show}; {hang_up}; {hang_up}; exit 7");
     let mut record = trace(&["record", "-o"]);
     record.arg(directory.path().join("out.fxt")).args(["--", "sh", "-c", &command]);
     let mut shell = Command::new("sh");

@@ -98,26 +98,24 @@ pub async fn write_to(
     let mut batches = frame.execute_stream().await?;
     let output = KeptErrors::new(output);
     let failure = output.failure();
-    let written = write_batches(&mut batches, format, output).await;
-    // Writers of formats make a text of it.
-    written.map_err(|error| failure.take().map_or(error, anyhow::Error::from))
-}
-
-async fn write_batches(
-    batches: &mut SendableRecordBatchStream,
-    format: Format,
-    output: KeptErrors<'_>,
-) -> Result<()> {
+    // Writers of formats make a text of an error of the output.
+    let written = |written: Result<()>| {
+        written.map_err(|error| failure.take().map_or(error, anyhow::Error::from))
+    };
     // No header before an error: the first batch can fail.
-    let first = next(batches).await?;
-    let mut sink = sink(format, batches.schema(), BufWriter::new(output))?;
+    let first = next(&mut batches).await?;
+    let mut sink = None;
+    written(
+        self::sink(format, batches.schema(), BufWriter::new(output)).map(|it| sink = Some(it)),
+    )?;
+    let Some(mut sink) = sink else { return Ok(()) };
     if let Some(batch) = first {
-        sink.batch(&batch)?;
+        written(sink.batch(&batch))?;
     }
-    while let Some(batch) = next(batches).await? {
-        sink.batch(&batch)?;
+    while let Some(batch) = next(&mut batches).await? {
+        written(sink.batch(&batch))?;
     }
-    sink.finish()
+    written(sink.finish())
 }
 
 async fn next(

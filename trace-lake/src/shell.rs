@@ -156,7 +156,7 @@ fn interpret(text: &str) -> Line<'_> {
             Line::Wrong(format!("unknown command {command}: .help lists them\n"))
         }
         Some(name) if name.starts_with('@') => match queries::resolve(name.trim_end_matches(';')) {
-            Ok(_) if words.next().is_some() => {
+            Ok(_) if words.any(|word| word != ";") => {
                 Line::Wrong(format!("{name} is a query by itself: enter others after it\n"))
             }
             Ok(sql) => Line::Sql(sql),

@@ -172,7 +172,7 @@ pub struct ArchiveError {
     pub bytes: u64,
     /// The path of the file with these records, if it can be read.
     pub kept: Option<PathBuf>,
-    /// Whether there are complete parts before.
+    /// Whether it is a part of an archive that is cut.
     pub is_part: bool,
     /// The number of records that are not written. Names and metadata do not count.
     pub unwritten: u64,

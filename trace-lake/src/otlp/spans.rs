@@ -1,6 +1,6 @@
 //! Spans of rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{bail, Result};
 use datafusion::arrow::array::Array;
@@ -23,8 +23,10 @@ const SCOPE: &str = "trace";
 pub(super) struct Spans {
     /// The thread of the last row.
     thread: Option<i64>,
-    /// The spans that may be around the next row.
-    open: Vec<OpenSpan>,
+    /// The spans that may be around the next row, by their ids.
+    open: HashMap<i64, OpenSpan>,
+    /// How many there may be before those that have ended are removed.
+    most_open: usize,
     waiting: Vec<ResourceSpans>,
     number: usize,
     exported: u64,
@@ -32,10 +34,12 @@ pub(super) struct Spans {
     malformed: u64,
 }
 
-/// A span that has not ended before the begin of the last row.
+/// The fewest spans among which those that have ended are looked for.
+const MIN_OPEN: usize = 64;
+
+/// A span that may be around later ones.
 #[derive(Debug)]
 struct OpenSpan {
-    id: i64,
     end_ns: i64,
     context: Option<Context>,
 }
@@ -49,7 +53,11 @@ impl Spans {
             self.thread = thread;
         }
         let (id, start) = (rows.id.value(row), rows.start_ns.value(row));
-        self.open.retain(|open| open.end_ns >= start);
+        if self.open.len() >= self.most_open {
+            // A begin and an end of one time can differ by a nanosecond: both are rounded.
+            self.open.retain(|_, open| open.end_ns.saturating_add(1) >= start);
+            self.most_open = (2 * self.open.len()).max(MIN_OPEN);
+        }
         let arguments = rows.arguments(row);
         let arguments = || arguments.iter().flat_map(rows::Arguments::iter);
         let mut ids = Ids::default();
@@ -61,10 +69,10 @@ impl Spans {
         }
         self.malformed += ids.malformed;
         let parent = rows.parent_id.is_valid(row).then(|| rows.parent_id.value(row));
-        let around = self.open.iter().rfind(|open| Some(open.id) == parent);
+        let around = parent.and_then(|parent| self.open.get(&parent));
         let own = [id, start].map(i64::to_le_bytes).concat();
         let context = ids.context(around.and_then(|around| around.context), &own);
-        self.open.push(OpenSpan { id, end_ns: rows.end_ns.value(row), context });
+        self.open.insert(id, OpenSpan { end_ns: rows.end_ns.value(row), context });
         if let Some(context) = context {
             let span = span(rows, row, context, ids.state.unwrap_or_default(), &others)?;
             self.keep(resource(rows, row), span);

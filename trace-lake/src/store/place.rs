@@ -23,8 +23,11 @@ pub(crate) const LOG: &str = "log";
 /// The variables of the environment with access and endpoints of object storages.
 const VARIABLES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
-/// Those with an endpoint.
-const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+/// Those with the endpoint of S3. The first one counts.
+const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+
+/// The texts for `true` in a variable.
+const TRUE: [&str; 5] = ["1", "true", "on", "yes", "y"];
 
 /// Where the access of object storages comes from.
 const ACCESS: &str = "AWS_…, GOOGLE_… or AZURE_… in the environment";
@@ -124,7 +127,9 @@ impl Store {
             VARIABLES.iter().any(|start| key.starts_with(start)).then_some((key, value))
         });
         let variables: Vec<_> = variables.collect();
-        check_endpoints(&variables).with_context(|| format!("cannot open {name}"))?;
+        if url.scheme().starts_with("s3") {
+            check_endpoint(&variables).with_context(|| format!("cannot open {name}"))?;
+        }
         let options = variables.into_iter().map(|(key, value)| (key.to_ascii_lowercase(), value));
         let (objects, folder) =
             object_store::parse_url_opts(&url, options).map_err(|error| match error {
@@ -254,22 +259,19 @@ fn folder(name: &str) -> Result<Option<PathBuf>> {
     Ok((!name.contains("://")).then(|| name.into()))
 }
 
-/// Checks the addresses of object storages, which their clients take for granted.
-fn check_endpoints(variables: &[(String, String)]) -> Result<()> {
+/// Checks the address of an object storage, which its client takes for granted.
+fn check_endpoint(variables: &[(String, String)]) -> Result<()> {
+    let of = |name: &str| variables.iter().find(|(key, _)| key == name);
+    let Some((key, value)) = ENDPOINTS.into_iter().find_map(of) else { return Ok(()) };
     let allows_http =
-        variables.iter().any(|(key, value)| key == "AWS_ALLOW_HTTP" && value != "false");
-    for (key, value) in variables.iter().filter(|(key, _)| ENDPOINTS.contains(&&**key)) {
-        let url = Url::parse(value).ok().filter(Url::has_host);
-        match url.as_ref().map(Url::scheme) {
-            Some("https") => {}
-            Some("http") if allows_http => {}
-            Some("http") => {
-                bail!("{key}={value} is not encrypted{HINT}AWS_ALLOW_HTTP=true permits it")
-            }
-            _ => bail!("{key}={value} is no address{HINT}one is https://HOST or http://HOST:PORT"),
-        }
+        of("AWS_ALLOW_HTTP").is_some_and(|(_, value)| TRUE.contains(&&*value.to_ascii_lowercase()));
+    let url = Url::parse(value).ok().filter(Url::has_host);
+    match url.as_ref().map(Url::scheme) {
+        Some("https") => Ok(()),
+        Some("http") if allows_http => Ok(()),
+        Some("http") => bail!("{key}={value} is not encrypted{HINT}AWS_ALLOW_HTTP=true permits it"),
+        _ => bail!("{key}={value} is no address{HINT}one is https://HOST or http://HOST:PORT"),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -281,7 +283,7 @@ mod tests {
     fn an_endpoint_is_an_address() {
         let check = |variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(key, value)| ((*key).into(), (*value).into()));
-            check_endpoints(&variables.collect::<Vec<_>>()).map_err(|error| error.to_string())
+            check_endpoint(&variables.collect::<Vec<_>>()).map_err(|error| error.to_string())
         };
         assert_eq!(check(&[("AWS_REGION", "x"), ("AWS_ENDPOINT", "https://host")]), Ok(()));
         for endpoint in ["minio:9000", "localhost", "http://", ""] {
@@ -291,6 +293,8 @@ mod tests {
         let http = ("AWS_ENDPOINT_URL", "http://localhost:9000");
         assert!(check(&[http]).unwrap_err().contains("AWS_ALLOW_HTTP=true"));
         assert_eq!(check(&[("AWS_ALLOW_HTTP", "true"), http]), Ok(()));
+        assert!(check(&[("AWS_ALLOW_HTTP", "0"), http]).is_err());
+        assert_eq!(check(&[http, ("AWS_ENDPOINT_URL_S3", "https://host")]), Ok(()));
     }
 
     #[test]

@@ -88,6 +88,11 @@ impl WriterStatus {
         *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
+    /// Returns whether a block did not reach the writer.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     pub(super) fn take_lost(&self) -> Option<io::Error> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

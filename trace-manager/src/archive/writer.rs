@@ -261,6 +261,11 @@ impl WriterThread {
         }
         match written {
             Ok(()) => self.complete(),
+            Err(_) if self.discarded.load(Ordering::Acquire) => {
+                self.output.discard();
+                self.guard.iter().for_each(GuardHandle::abandoned);
+                Ok(0)
+            }
             Err(error) => {
                 self.guard.iter().for_each(GuardHandle::fail);
                 let is_part = self.part_start != 0;
@@ -390,7 +395,7 @@ impl WriterThread {
     /// block found no place to wait, or the file is another process's.
     fn wait_for_space(&self, error: io::Error) -> io::Result<()> {
         let is_own = self.output.naming().is_some();
-        if !is_own || self.status.failure().is_some() || self.spool.is_closed() {
+        if !is_own || self.status.has_lost() || self.spool.is_closed() {
             return Err(error);
         }
         self.status.set_full(true);

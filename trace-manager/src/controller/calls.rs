@@ -56,8 +56,11 @@ impl Controller {
                 // The results may take any time.
                 self.timeout = None;
             }
-            let Ok((of, reply)) = reply else { break };
-            replies.insert(of, result(reply));
+            match reply {
+                Ok((of, reply)) => drop(replies.insert(of, result(reply))),
+                Err(error) if is_timeout(&error) => {}
+                Err(_) => break,
+            }
         }
         let closed = || Err(ControllerError::Closed(None));
         ids.iter().map(|id| replies.remove(id).unwrap_or_else(closed)).collect()
@@ -151,6 +154,10 @@ impl Controller {
         self.events.push_back(event);
         Ok(None)
     }
+}
+
+fn is_timeout(error: &ControllerError) -> bool {
+    matches!(error, ControllerError::Io(error) if error.kind() == io::ErrorKind::TimedOut)
 }
 
 /// Returns the result of a request.

@@ -87,7 +87,7 @@ record! {
         pub bytes: u64,
         /// The path of the file with these records, if it can be read.
         pub kept: Option<String>,
-        /// Whether there are complete parts before.
+        /// Whether it is a part of an archive that is cut.
         pub is_part: bool,
         /// The number of records that are not written. Names and metadata do not count.
         pub unwritten: u64,

@@ -54,17 +54,24 @@ impl Config {
         for args in &self.sessions {
             let check = || {
                 start::check(args)?;
-                let mut names =
-                    args.session.categories.iter().filter_map(|it| it.strip_prefix(GROUP));
-                match names.find(|name| !self.groups.contains_key(*name)) {
-                    Some(name) => bail!("there is no category group '#{name}'"),
-                    None => Ok(()),
-                }
+                args.session.categories.iter().try_for_each(|pattern| self.check_group(pattern))
             };
             let name = args.name.as_deref().unwrap_or_default();
             check().with_context(|| format!("session '{name}'"))?;
         }
         Ok(())
+    }
+
+    fn check_group(&self, pattern: &str) -> Result<()> {
+        match pattern.strip_prefix(GROUP) {
+            Some(name) if !self.groups.contains_key(name) => {
+                bail!("there is no category group '{pattern}'")
+            }
+            None if pattern.starts_with("-#") || pattern.contains("/#") => {
+                bail!("'{pattern}': a group is neither excluded nor for a single program")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -184,6 +191,7 @@ mod tests {
             ("[groups]\na = ['b', '#c']\nc = ['d']", "group 'a': it has categories, and no other"),
             ("[groups]\na = ['-#c']\nc = ['d']", "group 'a': it has categories, and no other"),
             ("[session.a]\ncategories = '#c'", "session 'a': there is no category group '#c'"),
+            ("[session.a]\ncategories = '-#c'", "session 'a': '-#c': a group is neither excluded"),
             ("[session.a]\nrotate = '1K'", "session 'a': parts of 1024 bytes are too small"),
             ("[session.a]\noutput = 'a.fxt.gz'", "session 'a': cannot write a.fxt.gz: the daemon"),
             ("[session.'a b']", "session 'a b': a session's name has 1 to 64 letters"),

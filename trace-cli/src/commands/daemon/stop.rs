@@ -7,7 +7,9 @@ use std::path::Path;
 use anyhow::{bail, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use rustix::process::{
+    geteuid, pidfd_open, pidfd_send_signal, test_kill_process, Pid, PidfdFlags, Signal,
+};
 use trace_convert::visible;
 use trace_manager::controller::{Controller, ControllerError, ErrorCode, StopError, Summary};
 use trace_manager::SessionSummary;
@@ -31,6 +33,8 @@ pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
              the service, such as with systemctl stop trace.socket trace-control.socket trace.service"
         );
     }
+    // Fails before it stops sessions, if the process is another user's.
+    Pid::from_raw(i32::try_from(pid)?).map_or(Ok(()), test_kill_process).with_context(failed)?;
     let failures = end(controller, &process).with_context(failed)?;
     wait(&process).with_context(failed)?;
     failures.iter().for_each(|failure| say(failure));
@@ -47,7 +51,9 @@ fn end(mut controller: Controller, process: &OwnedFd) -> Result<Vec<String>> {
         signal()?;
         return Ok(Vec::new());
     };
-    let names: Vec<String> = sessions.into_iter().map(|session| session.name).collect();
+    // Names are those of a user, and root sees the sessions of all.
+    let own = sessions.into_iter().filter(|session| session.uid == geteuid().as_raw());
+    let names: Vec<String> = own.map(|session| session.name).collect();
     let mut sent = Ok(());
     let results = controller.stop_all(&names, || sent = signal());
     sent?;
@@ -57,13 +63,15 @@ fn end(mut controller: Controller, process: &OwnedFd) -> Result<Vec<String>> {
 
 /// Returns a message about a session whose archive is not complete.
 fn failure(name: &str, result: Result<Summary, ControllerError>) -> Option<String> {
-    const NOT_STARTED: ErrorCode = ErrorCode::Stop(StopError::NotStarted);
-    const ABORTED: ErrorCode = ErrorCode::Stop(StopError::Aborted);
+    // It has no archive, or another command has its results.
+    const OTHERS: [ErrorCode; 3] = [
+        ErrorCode::Stop(StopError::NotInitialized),
+        ErrorCode::Stop(StopError::NotStarted),
+        ErrorCode::Stop(StopError::Aborted),
+    ];
     let reason = match result {
         Ok(summary) => describe(&SessionSummary::from(summary).archive.err()?),
-        Err(ControllerError::Refused(error)) if [NOT_STARTED, ABORTED].contains(&error.code) => {
-            return None
-        }
+        Err(ControllerError::Refused(error)) if OTHERS.contains(&error.code) => return None,
         Err(ControllerError::Closed(_)) => {
             "the daemon has ended before the archive was complete".to_owned()
         }
@@ -96,7 +104,7 @@ fn wait(process: &OwnedFd) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use trace_manager::controller::{ArchiveFailure, ControlError};
+    use trace_manager::controller::{ArchiveFailure, ControlError, GeneralError};
 
     use super::*;
 
@@ -108,8 +116,12 @@ mod tests {
         };
         assert_eq!(failure("a", Ok(Summary::default())), None);
         assert_eq!((refused(StopError::NotStarted), refused(StopError::Aborted)), (None, None));
+        assert_eq!(refused(StopError::NotInitialized), None);
+        let bad = ErrorCode::General(GeneralError::BadRequest);
+        let error = ControlError { code: bad, reason: "why".to_owned() };
         let unknown = "session a: its results are unknown: why";
-        assert_eq!(refused(StopError::NotInitialized).as_deref(), Some(unknown));
+        let found = failure("a", Err(ControllerError::Refused(error)));
+        assert_eq!(found.as_deref(), Some(unknown));
         let reason = "No space left on device (os error 28)".to_owned();
         let full = ArchiveFailure { reason, bytes: 776, ..ArchiveFailure::default() };
         let full = Summary { failure: Some(full), ..Summary::default() };

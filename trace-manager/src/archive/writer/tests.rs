@@ -64,6 +64,17 @@ fn a_discarded_archive_is_removed() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+/// An abort may be what ends an archive that waits for space.
+#[test]
+fn a_discarded_archive_is_removed_if_it_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory.path().join("a.fxt"), true);
+    writer.push(block(&[1], None));
+    writer.status().lose(io::Error::other("full"));
+    assert_eq!(writer.finish(1).join().unwrap(), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
 /// A stream can be neither read again nor changed, so its rate stays an estimate.
 #[test]
 fn an_archive_without_its_final_name_is_kept() {
