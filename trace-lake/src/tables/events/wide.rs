@@ -179,7 +179,6 @@ impl<'s> Shown<'s> {
         let (from, to) = (row.start as u64, row.end()? as u64);
         let is_known = row.kind == Emit::Span && schedule.covers(from, to);
         let cpu = is_known.then(|| schedule.on_cpu(row.koids.thread, from, to)).flatten();
-        // The begin and the end are rounded, and the duration is, too.
-        cpu.map(signed).zip(row.dur()).map(|(cpu, dur)| cpu.min(dur))
+        cpu.map(signed)
     }
 }
