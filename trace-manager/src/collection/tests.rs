@@ -208,9 +208,9 @@ fn a_session_can_leave_a_provider() {
     data.open_late(2, data.base(), 50, Duration::ZERO);
     write_losses(&buffer, &layout, 5);
     let elapsed = [(1, Duration::from_secs(3))].into();
-    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, &mut Vec::new()).unwrap();
+    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, None).unwrap();
     assert_eq!((last.summary.dropped, last.summary.left_after.as_secs()), (5, 3));
-    assert!(data.leave(1, &DEPARTURE, &mut Vec::new()).is_none());
+    assert!(data.leave(1, &DEPARTURE, None).is_none());
     collection.join(1, data);
     assert_eq!(collection.sessions(1), [2]);
 }
@@ -277,7 +277,7 @@ fn a_loss_is_reported_in_one_part() {
     write_loss_report(&buffer, &layout, 0, 5);
     data.copy(request(0), Vec::new());
     let second = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
-    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap();
     let last = last.closed.closing.unwrap();
     let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];
     assert_eq!(parts.map(|words| losses(&words)), [vec![], vec![5], vec![]]);
@@ -296,7 +296,7 @@ fn losses_from_before_a_session_has_joined_hide_no_later_ones() {
     data.copy(request(0), Vec::new());
     data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
     write_reported_losses(&buffer, &layout, 8);
-    let closing = data.leave(2, &DEPARTURE, &mut Vec::new()).unwrap().closed.closing.unwrap();
+    let closing = data.leave(2, &DEPARTURE, None).unwrap().closed.closing.unwrap();
     let mut words = Vec::new();
     closing.write_now(&mut words, &identity(), &trace_protocol::archive::ClockSample::now());
     assert_eq!((closing.dropped, losses(&words)), (3, vec![3]));
@@ -314,7 +314,7 @@ fn a_loss_whose_report_is_retained_is_reported_later() {
     data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
     let (first, reported) = data.cut(1, &now, 5).unwrap();
     assert_eq!((first.reported_later, first.reported, reported), (Some(5), 0, 0));
-    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap();
     let last = last.closed.closing.unwrap();
     assert_eq!((last.dropped, last.reported), (5, 5));
 }
@@ -332,7 +332,7 @@ fn the_last_part_reports_the_losses_that_the_provider_did_not() {
         numbers.push((closing.dropped, closing.reported_later, reported));
     }
     assert_eq!(numbers, [(5, Some(5), 0), (0, Some(0), 0), (2, Some(2), 0)]);
-    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap();
     let closing = last.closed.closing.unwrap();
     let mut words = Vec::new();
     closing.write_now(&mut words, &identity(), &now);

@@ -70,9 +70,8 @@ pub enum Output {
     Provider(ProviderId, TraceeAction),
     /// A session joins a provider that has its buffer: its sinks get the provider's next records.
     Join(ProviderId, SessionNumber),
-    /// A session leaves a provider, which continues for others. If the provider did not reply in
-    /// time, its buffer may have records of the session.
-    Leave(ProviderId, SessionNumber, End),
+    /// A session leaves a provider whose buffer others have, too.
+    Leave(ProviderId, SessionNumber, Leaving),
     /// The loop reserves memory for the records that the sessions of a provider with a circular
     /// buffer, and those that are to join it, retain when it streams. Then it reports
     /// [`TraceeEvent::StreamReserved`].
@@ -82,6 +81,16 @@ pub enum Output {
     Restart(ProviderId),
     /// The session has a new state.
     State(SessionNumber, SessionState),
+}
+
+/// How a session leaves a provider whose buffer others have, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaving {
+    /// How the provider ended in the session.
+    pub end: End,
+    /// Whether the provider's buffer may have records of the session: it did not reply in time, or
+    /// has stopped for all sessions before it saved them.
+    pub has_rest: bool,
 }
 
 /// The sessions and all connected providers.
@@ -348,8 +357,8 @@ impl Coordinator {
         for step in steps {
             match step {
                 Step::Join(session) => self.outputs.push(Output::Join(id, session)),
-                Step::Leave(session, end) => {
-                    self.outputs.push(Output::Leave(id, session, end));
+                Step::Leave(session, leaving) => {
+                    self.outputs.push(Output::Leave(id, session, leaving));
                 }
                 Step::Initialize => {
                     let config = self.config_of(id);

@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tracee::Stream;
-use super::{End, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
+use super::{End, Leaving, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
 
 /// The sessions of one provider.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ pub(super) struct Demand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Join(SessionNumber),
-    Leave(SessionNumber, End),
+    Leave(SessionNumber, Leaving),
     Initialize,
     Start,
     SetCategories,
@@ -307,8 +307,10 @@ impl Membership {
         let has_left = |member: &Member| member.leaves && !member.is_pending(tracee);
         let left = self.members.iter().filter(|(_, member)| has_left(member));
         let steps = left.map(|(session, member)| {
-            let has_replied = member.change <= tracee.changes();
-            Step::Leave(*session, if has_replied { End::Terminated } else { End::TimedOut })
+            let has_rest = member.change > tracee.changes();
+            let has_replied = !has_rest || tracee.replies().stop;
+            let end = if has_replied { End::Terminated } else { End::TimedOut };
+            Step::Leave(*session, Leaving { end, has_rest })
         });
         let steps = steps.collect();
         self.members.retain(|_, member| !has_left(member));

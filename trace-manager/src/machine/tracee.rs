@@ -264,11 +264,6 @@ impl Tracee {
         }
     }
 
-    /// Treats all changes as confirmed: the provider has stopped.
-    fn confirm_changes(&mut self) {
-        self.changes.confirmed = self.changes.sent;
-    }
-
     fn categories_set(&mut self, sequence: u32) -> Actions {
         let Changes { sent, .. } = self.changes;
         if !self.start_acknowledged || sequence == 0 || sequence > sent {
@@ -357,7 +352,6 @@ impl Tracee {
             return self.cut_off(Violation::Unexpected("STOPPED"));
         }
         self.stop_acknowledged = true;
-        self.confirm_changes();
         if let TraceeState::Started | TraceeState::Stopping { .. } = self.state {
             self.state = TraceeState::Stopped;
         }
@@ -409,7 +403,6 @@ impl Tracee {
             self.left = self.replies();
         }
         self.state = state;
-        self.confirm_changes();
         let end = if orderly { End::Terminated } else { end };
         if had_buffer {
             vec![TraceeAction::Finish(end)]

@@ -8,7 +8,9 @@ use trace_protocol::packet::Packet;
 
 use super::state::EventLoop;
 use crate::collection::{Collected, Collection, Departure, FinalRecords};
-use crate::machine::{End, ProviderId, Replies, SaveRequest, SessionNumber, Tracee, TraceeEvent};
+use crate::machine::{
+    End, Leaving, ProviderId, Replies, SaveRequest, SessionNumber, Tracee, TraceeEvent,
+};
 use crate::recording::{LastRecords, LateOpening, Opened};
 use crate::records::Records;
 
@@ -172,8 +174,9 @@ impl EventLoop {
         }
     }
 
-    /// Removes a session from a provider that continues for others.
-    pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
+    /// Removes a session from a provider whose buffer others have, too.
+    pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, leaving: Leaving) {
+        let Leaving { end, has_rest } = leaving;
         self.copy_for_snapshots(id);
         self.pass_provider_on(id);
         let replies = self.coordinator.tracee(id).map(Tracee::replies).unwrap_or_default();
@@ -190,7 +193,8 @@ impl EventLoop {
         let (archive_id, clock) = (provider.id(), provider.identity().clock);
         let now = ClockSample::now().ticks(clock);
         let mut words = Records::begin(&spares, archive_id);
-        if let Some(last) = provider.leave(session, &departure, &mut words) {
+        let rest = has_rest.then_some(&mut words);
+        if let Some(last) = provider.leave(session, &departure, rest) {
             let (slots, reported) = (Vec::new(), 0);
             let last = LastRecords { id: archive_id, words, slots, reported, last };
             // Its last records may be later, if it had not replied.

@@ -26,7 +26,7 @@ impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {
         match output {
             Output::Join(id, session) => self.join(id, session),
-            Output::Leave(id, session, end) => self.leave(id, session, end),
+            Output::Leave(id, session, leaving) => self.leave(id, session, leaving),
             Output::Stream(id) => self.prepare_stream(id),
             Output::Restart(id) => self.report_restart(id),
             Output::State(session, state) => {

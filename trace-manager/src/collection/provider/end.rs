@@ -82,19 +82,19 @@ impl ProviderData {
         FinalRecords { provider, id: self.identity.id, words, slots, reported, sessions }
     }
 
-    /// Removes a session while the provider continues. All copies are checked before the call.
+    /// Removes a session while others have the provider. All copies are checked before the call.
     ///
-    /// If the provider did not reply, the current records of its buffer are appended to `words`.
+    /// If its buffer may have records of the session, its current ones are appended to `rest`.
     pub(crate) fn leave(
         &mut self,
         session: SessionNumber,
         departure: &Departure,
-        words: &mut Vec<u64>,
+        rest: Option<&mut Vec<u64>>,
     ) -> Option<LastOfSession> {
         let window = self.sessions.remove(&session)?;
-        if departure.end != End::TimedOut {
+        let Some(words) = rest else {
             return Some(self.last(session, &window, departure));
-        }
+        };
         // The provider's own collector gets these records again for the other sessions.
         let mut read = self.collector.clone();
         read.finish_copy(self.collector.copy_live(), words);

@@ -16,6 +16,10 @@ fn set_categories(sequence: u32, categories: &[&str]) -> Output {
     Output::Provider(1, send(ToProvider::SetCategories { sequence, categories }))
 }
 
+fn leave(session: SessionNumber, end: End, has_rest: bool) -> Output {
+    Output::Leave(1, session, Leaving { end, has_rest })
+}
+
 impl Scene {
     fn open(&mut self, session: SessionNumber, config: ProviderConfig) {
         self.dispatch(Input::Open(session, config));
@@ -87,10 +91,24 @@ fn a_session_leaves_when_the_provider_has_sent_its_records() {
     assert_eq!(scene.state_of(1), Some(SessionState::Stopping));
     scene.log.clear();
     scene.packet(1, Packet::CategoriesSet { sequence: 2 });
-    assert_eq!(scene.outputs(), [Output::Leave(1, 1, End::Terminated)]);
+    assert_eq!(scene.outputs(), [leave(1, End::Terminated, false)]);
     assert_eq!((scene.state_of(1), scene.state_of(2)), (None, Some(SessionState::Started)));
     scene.dispatch(Input::Terminate(2));
     assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Stop))]);
+}
+
+/// It stops before it has saved the records from before the change.
+#[test]
+fn sessions_that_end_one_right_after_the_other_get_the_rest_of_the_buffer() {
+    let mut scene = Scene::shared();
+    scene.dispatch(Input::Terminate(1));
+    scene.dispatch(Input::Terminate(2));
+    let stop = Output::Provider(1, send(ToProvider::Stop));
+    assert_eq!(scene.outputs(), [set_categories(2, &["b"]), stop]);
+    scene.packet(1, Packet::Stopped);
+    let terminate = Output::Provider(1, send(ToProvider::Terminate));
+    assert_eq!(scene.outputs(), [leave(1, End::Terminated, true), terminate]);
+    assert_eq!(scene.state_of(1), None);
 }
 
 #[test]
@@ -104,7 +122,7 @@ fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
     scene.log.clear();
     scene.dispatch(Input::Terminate(2));
     scene.pass(Duration::from_secs(5));
-    assert_eq!(scene.outputs().last(), Some(&Output::Leave(1, 2, End::TimedOut)));
+    assert_eq!(scene.outputs().last(), Some(&leave(2, End::TimedOut, true)));
     assert_eq!(scene.state_of(2), None);
     // Its late replies are accepted.
     scene.packet(1, Packet::CategoriesSet { sequence: 1 });

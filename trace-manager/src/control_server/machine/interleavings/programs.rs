@@ -55,6 +55,12 @@ struct Program {
     passed: u64,
     /// The wrapped count of the next save.
     wraps: u32,
+    /// The last change of categories, until it replies.
+    change: Option<u32>,
+    /// The number of its records before each change of categories of the buffer.
+    changed_at: BTreeMap<u32, u64>,
+    /// The number of its records before the change whose reply the manager handles.
+    confirmed: Option<u64>,
     /// Whether it has always followed the protocol, in time, and got its buffers.
     is_reliable: bool,
     has_buffer: bool,
@@ -132,10 +138,10 @@ impl Programs {
         match output {
             Output::State(session, state) => self.entered(session, state),
             Output::Join(id, session) => self.join(id, session),
-            Output::Leave(id, session, end) => {
+            Output::Leave(id, session, leaving) => {
                 assert!(self.sinks.keys().filter(|it| it.0 == id).count() > 1, "others stay");
-                self.suspect(id, &end);
-                self.close(id, session);
+                self.suspect(id, &leaving.end);
+                self.close(id, session, leaving.has_rest);
             }
             Output::Stream(id) => {
                 // There is no memory for some, which are restarted.
@@ -263,10 +269,17 @@ impl Programs {
         self.pass(id, until);
     }
 
-    /// A session leaves a program: it has all records so far.
-    fn close(&mut self, id: ProviderId, session: SessionNumber) {
+    /// A session leaves a program: it has all records from before the change of categories, and
+    /// the rest of the buffer if the program has not replied to it.
+    fn close(&mut self, id: ProviderId, session: SessionNumber, has_rest: bool) {
         let sink = self.sinks.remove(&(id, session)).expect("it leaves once");
-        self.archived += self.programs[&id].written.saturating_sub(sink.next);
+        let program = &self.programs[&id];
+        if has_rest {
+            self.archived += program.written.saturating_sub(sink.next);
+        } else {
+            let has_all = program.confirmed.is_some_and(|before| program.passed >= before);
+            assert!(has_all || !program.is_reliable, "{session} lacks records of {id}");
+        }
     }
 
     fn finish(&mut self, id: ProviderId, end: &End) {
@@ -312,7 +325,8 @@ impl Programs {
             0..=5 => self.read(id),
             6..=11 => self.deliver(id, now),
             12..=15 => self.reply(id, now),
-            16..=27 => self.write(id),
+            16..=17 => self.reply_to_change(id),
+            18..=27 => self.write(id),
             28..=29 => self.request_save(id),
             30 if choices.one_in(8) => self.misbehave(id, choices, now),
             31 if choices.one_in(8) => self.disconnect(id, now),
@@ -340,6 +354,7 @@ impl Programs {
             Some(ToProvider::Initialize(_)) => {
                 program.read_buffers += 1;
                 program.records = false;
+                program.change = None;
                 return;
             }
             Some(ToProvider::Start(_)) => {
@@ -348,6 +363,8 @@ impl Programs {
             }
             Some(ToProvider::Stop) => {
                 program.records = false;
+                // This is the reply to a change, too.
+                program.change = None;
                 Sent::Packet(Packet::Stopped)
             }
             Some(ToProvider::Terminate) => Sent::Closed,
@@ -360,11 +377,31 @@ impl Programs {
                 save
             }
             Some(ToProvider::SetCategories { sequence, .. }) => {
-                Sent::Packet(Packet::CategoriesSet { sequence })
+                program.change = Some(sequence);
+                program.changed_at.insert(sequence, program.written);
+                return;
             }
             _ => return,
         };
         program.outbox.push_back((program.read_buffers, reply));
+    }
+
+    /// A program replies to a change of categories, after the earlier records.
+    fn reply_to_change(&mut self, id: ProviderId) {
+        let is_streaming = self.is_streaming(id);
+        let program = self.programs.get_mut(&id).expect("it is connected");
+        let Some(sequence) = program.change.take() else { return };
+        let buffer = program.read_buffers;
+        if is_streaming {
+            program.outbox.push_back((buffer, Sent::Save(program.written)));
+        }
+        let reply = Sent::Packet(Packet::CategoriesSet { sequence });
+        program.outbox.push_back((buffer, reply));
+    }
+
+    fn is_streaming(&self, id: ProviderId) -> bool {
+        let mode = self.coordinator.tracee(id).map(|it| it.mode());
+        mode == Some(trace_protocol::mode::BufferingMode::Streaming)
     }
 
     /// The manager reads the next packet of a program.
@@ -384,8 +421,13 @@ impl Programs {
                 TraceeEvent::Packet(Packet::SaveBuffer { wrapped_count, durable_data_end: 0 })
             }
         };
+        if let Sent::Packet(Packet::CategoriesSet { sequence }) = sent {
+            program.confirmed = program.changed_at.get(&sequence).copied();
+        }
         self.on(Input::Provider(id, event), now);
-        if let (Sent::Save(until), Some(program)) = (sent, self.programs.get(&id)) {
+        let Some(program) = self.programs.get_mut(&id) else { return };
+        program.confirmed = None;
+        if let Sent::Save(until) = sent {
             assert!(!program.is_reliable || program.passed >= until, "{id} is saved");
         }
     }
@@ -420,9 +462,8 @@ impl Programs {
 
     /// The program requests to save its rolling buffer.
     fn request_save(&mut self, id: ProviderId) {
-        let mode = self.coordinator.tracee(id).map(|it| it.mode());
+        let is_streaming = self.is_streaming(id);
         let program = self.programs.get_mut(&id).expect("it is connected");
-        let is_streaming = mode == Some(trace_protocol::mode::BufferingMode::Streaming);
         if program.is_recorded() && is_streaming {
             program.outbox.push_back((program.buffers, Sent::Save(program.written)));
         }
@@ -457,6 +498,9 @@ impl Programs {
         let has = |it: &Self, what: fn(&Program) -> bool| it.programs.get(&id).is_some_and(what);
         while has(self, |it| !it.inbox.is_empty()) {
             self.read(id);
+        }
+        if has(self, |_| true) {
+            self.reply_to_change(id);
         }
         while has(self, |it| !it.outbox.is_empty()) {
             self.deliver(id, now);

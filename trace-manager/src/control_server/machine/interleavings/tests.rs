@@ -6,7 +6,7 @@ use super::{run, Counts, S};
 use crate::choices::Choices;
 
 /// Seeds that once failed.
-const REGRESSIONS: &[u64] = &[];
+const REGRESSIONS: &[u64] = &[9, 1_000_006];
 
 /// The choices of a seed.
 const CHOICES: usize = 4_000;
