@@ -118,16 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn ordinals_of_calls_become_their_expressions() {
-        let sql = "SELECT n, sum(d) / 1e6 FROM t GROUP BY n ORDER BY 2 DESC, 1";
-        let expected = "SELECT n, sum(d) / 1e6 FROM t GROUP BY n ORDER BY sum(d) / 1e6 DESC, 1";
-        assert_eq!(texts(sql), [expected]);
+    fn ordinals_of_calls_are_those_of_a_query_of_its_own() {
+        for order in ["2 DESC, 1", "2, n LIMIT 3", "n, 2"] {
+            let sql = "SELECT n, sum(d) / 1e6 FROM t GROUP BY n";
+            let expected = format!("SELECT * FROM ({sql}) ORDER BY {order}");
+            assert_eq!(texts(&format!("{sql} ORDER BY {order}")), [expected]);
+        }
+        let sql = "SELECT n, sum(d) FROM t GROUP BY n ORDER BY 2, max(d)";
+        assert_eq!(texts(sql), [sql.replace('2', "sum(d)")]);
         for kept in [
             "SELECT *, max(d) FROM t ORDER BY 2",
             "SELECT n, max(d) AS m FROM t ORDER BY 2",
             "SELECT n, rank() OVER (ORDER BY n) FROM t ORDER BY 2",
             "SELECT n, (SELECT max(d) FROM t) FROM t ORDER BY 2",
             "SELECT n, 1 FROM t ORDER BY 2, 3",
+            "SELECT upper(n), k AS n FROM t ORDER BY 1, m",
         ] {
             assert_eq!(texts(kept), [kept]);
         }

@@ -10,31 +10,88 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+    CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::calls::function;
-use derived::derived;
+use derived::{derived, has_tables, unqualified};
 
-/// Names the expressions of the outermost `SELECT` whose names would be equal.
+/// Names the expressions of the `SELECT`s of a query whose names would be equal. Those of queries
+/// in it stay.
 pub(super) fn distinguish(query: &mut Query) {
-    let SetExpr::Select(select) = &mut *query.body else { return };
+    let keys = keys(query).cloned().collect::<Vec<_>>();
+    if distinguish_in(&mut query.body, &keys) {
+        // Also in ORDER BY and HAVING, which repeat calls.
+        let _ = VisitMut::visit(query, &mut ReplaceCasts);
+    }
+}
+
+/// Returns what a query is sorted by.
+fn keys(query: &Query) -> impl Iterator<Item = &Expr> {
+    let keys = query.order_by.iter().flat_map(|order_by| match &order_by.kind {
+        OrderByKind::Expressions(keys) => &**keys,
+        OrderByKind::All(_) => &[],
+    });
+    keys.map(|key| &key.expr)
+}
+
+/// Returns whether there are calls of functions with equal names that differ in casts.
+fn distinguish_in(body: &mut SetExpr, keys: &[Expr]) -> bool {
+    match body {
+        SetExpr::Select(select) => distinguish_items(select, keys),
+        SetExpr::SetOperation { left, right, .. } => {
+            let is_left = distinguish_in(left, &[]);
+            distinguish_in(right, &[]) || is_left
+        }
+        _ => false,
+    }
+}
+
+fn distinguish_items(select: &mut Select, keys: &[Expr]) -> bool {
     let mut calls = Calls::default();
     let _ = select.projection.visit(&mut calls);
+    let _ = select.having.visit(&mut calls);
+    let _: Vec<_> = keys.iter().map(|key| key.visit(&mut calls)).collect();
+    let keys: Vec<Name> = keys.iter().map(Name::of).collect();
     let mut taken: HashSet<String> = select.projection.iter().filter_map(name).collect();
     let (mut seen, wildcards) = (Seen::default(), Wildcards::of(select));
     for item in &mut select.projection {
         let SelectItem::UnnamedExpr(expr) = item else { continue };
         let is_second = seen.has_or_add(expr) || wildcards.have(expr);
-        if is_second || calls.differ_in(expr) {
-            let alias = Ident::with_quote('"', unused(&text(expr), &mut taken));
+        let hides_key = || keys.iter().any(|key| Name::of(expr).hides(key));
+        if is_second || calls.differ_in(expr) || hides_key() {
+            let text = text(expr);
+            if is_second && has_tables(expr) {
+                // With its tables, it is what the engine names the first one.
+                taken.insert(text.clone());
+            }
+            let alias = Ident::with_quote('"', unused(&text, &mut taken));
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
         }
     }
-    if calls.has_different() {
-        // Also in ORDER BY and HAVING, which repeat calls.
-        let _ = VisitMut::visit(query, &mut ReplaceCasts);
+    calls.has_different()
+}
+
+/// What the engine names an expression, and what it evaluates, both without tables.
+struct Name {
+    name: String,
+    evaluated: String,
+}
+
+impl Name {
+    fn of(expr: &Expr) -> Self {
+        let derived = |with_casts| match expr {
+            Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.to_lowercase()),
+            expr => Some(unqualified(expr, with_casts)),
+        };
+        let derived = |with_casts| derived(with_casts).unwrap_or_default();
+        Self { name: derived(false), evaluated: derived(true) }
+    }
+
+    /// Returns whether the engine would sort by this item where its cast's value is meant.
+    fn hides(&self, key: &Self) -> bool {
+        self.name == key.name && self.evaluated != key.evaluated
     }
 }
 
@@ -64,7 +121,7 @@ impl Seen {
             }),
             _ => false,
         };
-        !self.names.insert(derived(expr, false)) || is_same_column
+        !self.names.insert(unqualified(expr, false)) || is_same_column
     }
 }
 
@@ -230,11 +287,36 @@ mod tests {
             ("SELECT time_to_us(dur * 1000), time_from_s(dur), time_to_ns(dur) FROM slice WHERE dur = 2", "2|2000000000|2"),
             ("SELECT name, sum(dur) * 2 FROM slice GROUP BY name ORDER BY 2 DESC LIMIT 1", "b|6"),
             ("SELECT CAST(16777217 AS REAL), CAST(16777217 AS FLOAT)", "16777217.0|16777217.0"),
+            ("SELECT count(*) FROM (SELECT sum(dur), sum(CAST(dur AS REAL)), sum(dur) FROM slice)", "1"),
+            ("SELECT sum(dur) FROM slice HAVING sum(CAST(dur AS REAL)) > 4.5", "5"),
+            ("SELECT upper(name), upper(slice.name) FROM slice WHERE dur = 2", "A|A"),
+            ("SELECT sum(dur), sum(CAST(dur AS REAL)) FROM slice UNION ALL \
+                SELECT 7, 7.0 FROM slice WHERE dur = 9", "5|5.0"),
         ] {
             assert_eq!(query(&bytes, sql), [expected], "{sql}");
         }
         assert_eq!(query(&bytes, "SELECT *, dur FROM slice").len(), 2);
         assert_eq!(query(&bytes, "SELECT s.*, s.dur FROM slice s").len(), 2);
+    }
+
+    /// Durations of one digit and of two sort in another way as texts.
+    #[test]
+    fn rows_are_sorted_by_what_is_written() {
+        let bytes = archive(&[complete("b", 0, 9), complete("a", 10, 20), complete("c", 20, 28)]);
+        for (sql, expected) in [
+            ("SELECT name, CAST(sum(dur) AS TEXT) FROM slice GROUP BY name ORDER BY sum(dur)",
+                ["c|8", "b|9", "a|10"]),
+            ("SELECT CAST(dur AS TEXT) FROM slice ORDER BY dur", ["8", "9", "10"]),
+            ("SELECT CAST(slice.dur AS TEXT) FROM slice ORDER BY dur DESC", ["10", "9", "8"]),
+            ("SELECT upper(name), dur AS name FROM slice ORDER BY 1", ["A|10", "B|9", "C|8"]),
+            ("SELECT DISTINCT upper(name) FROM slice ORDER BY 1", ["A", "B", "C"]),
+            ("SELECT round(sum(dur)), count(*) AS dur FROM slice GROUP BY name ORDER BY 1",
+                ["8|1", "9|1", "10|1"]),
+            ("SELECT name, sum(dur) FROM slice GROUP BY name ORDER BY 2 DESC, name",
+                ["a|10", "b|9", "c|8"]),
+        ] {
+            assert_eq!(query(&bytes, sql), expected, "{sql}");
+        }
     }
 
     fn texts(sql: &str) -> String {

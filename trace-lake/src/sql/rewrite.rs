@@ -5,7 +5,7 @@
 //! | `x GLOB 'pattern'` | `glob('pattern', x)` |
 //! | `CAST(x AS INT)` | `CAST(x AS BIGINT)`: integers of SQLite have 64 bits |
 //! | `CAST(x AS REAL)`, `CAST(x AS FLOAT)` | `CAST(x AS DOUBLE)`: so have its numbers with a fraction |
-//! | `SELECT a, sum(b) / 2 … ORDER BY 2` | `… ORDER BY sum(b) / 2` |
+//! | `SELECT a, sum(b) / 2 … ORDER BY 2` | `SELECT * FROM (SELECT a, sum(b) / 2 …) ORDER BY 2` |
 //! | `time_to_ms(x)`, `time_from_ms(x)` and so on | `x / 1000000`, `x * 1000000` |
 //! | `iif(a, b, c)` | `CASE WHEN a THEN b ELSE c END` |
 //! | `group_concat(x)`, `group_concat(x, s)` | `string_agg(x, ',')`, `string_agg(x, s)` |
@@ -27,7 +27,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    self, CaseWhen, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    CaseWhen, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, TableFactor, UnaryOperator,
     Value, VisitMut, VisitorMut,
 };
@@ -40,17 +40,9 @@ use related::Related;
 /// Replaces what a statement has.
 pub(super) fn statement(statement: &mut Statement) -> Result<()> {
     let visited = match statement {
-        Statement::Statement(statement) => {
-            if let ast::Statement::Query(query) = &mut **statement {
-                distinguish(query);
-            }
-            statement.visit(&mut Rewrite)
-        }
+        Statement::Statement(statement) => statement.visit(&mut Rewrite),
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => {
-                distinguish(query);
-                query.visit(&mut Rewrite)
-            }
+            CopyToSource::Query(query) => query.visit(&mut Rewrite),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Statement::Explain(explain) => return self::statement(&mut explain.statement),
@@ -67,9 +59,16 @@ struct Rewrite;
 impl VisitorMut for Rewrite {
     type Break = DataFusionError;
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        ordinals::replace(query);
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        distinguish(query);
         ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        match ordinals::replace(query) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

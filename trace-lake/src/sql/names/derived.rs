@@ -9,11 +9,47 @@ use datafusion::sql::sqlparser::ast::{
 /// Returns what the engine derives a name from: equal texts have equal names. With casts it is what
 /// the engine evaluates.
 pub(super) fn derived(expr: &Expr, with_casts: bool) -> String {
+    derive(expr.clone(), with_casts)
+}
+
+/// Returns the same without the tables of the columns in an expression: the engine adds them where
+/// they are not written. A column alone keeps its table.
+pub(super) fn unqualified(expr: &Expr, with_casts: bool) -> String {
     let mut expr = expr.clone();
+    if !matches!(expr, Expr::CompoundIdentifier(_)) {
+        let _ = VisitMut::visit(&mut expr, &mut RemoveTables);
+    }
+    derive(expr, with_casts)
+}
+
+/// Returns whether columns in an expression have tables.
+pub(super) fn has_tables(expr: &Expr) -> bool {
+    derived(expr, true) != unqualified(expr, true)
+}
+
+fn derive(mut expr: Expr, with_casts: bool) -> String {
     let _ = VisitMut::visit(&mut expr, &mut Derive { with_casts });
     match expr {
         Expr::Nested(inner) => inner.to_string(),
         expr => expr.to_string(),
+    }
+}
+
+/// Removes the tables of columns.
+struct RemoveTables;
+
+impl VisitorMut for RemoveTables {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let column = match expr {
+            Expr::CompoundIdentifier(parts) => parts.last().cloned(),
+            _ => None,
+        };
+        if let Some(column) = column {
+            *expr = Expr::Identifier(column);
+        }
+        ControlFlow::Continue(())
     }
 }
 
