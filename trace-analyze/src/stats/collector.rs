@@ -261,7 +261,8 @@ impl Durations<'_> {
             let thread = span.koids.thread;
             if let Some(nanos) = schedule.on_cpu(thread, from, to) {
                 let sum = row.on_cpu_nanos.get_or_insert(0);
-                *sum = sum.saturating_add(nanos);
+                // The duration is rounded, and so are its begin and end.
+                *sum = sum.saturating_add(nanos.min(span.nanos()));
             }
             let is_partly = schedule.has(thread) && !schedule.covers(from, to);
             self.partly_scheduled += u64::from(is_partly);

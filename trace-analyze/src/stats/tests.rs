@@ -211,6 +211,29 @@ fn time_on_a_processor() {
     assert_eq!(report.partly_scheduled, 0);
 }
 
+/// Times and durations are rounded to nanoseconds: a duration of 0.4 ns lasts from 0 to 1.
+#[test]
+fn time_on_a_processor_is_not_longer_than_the_duration() {
+    let (arguments, outgoing_state) = (Arguments::NONE, ThreadState(0));
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let cpu = 0;
+        let switch =
+            ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+        Record::from(switch)
+    };
+    let records = [
+        Record::Initialization { ticks_per_second: 2_500_000_000 },
+        switch(1, 9, 2),
+        Record::from(event(THREAD, 2, "x", DurationComplete { end: 3 })),
+        switch(200, 2, 9),
+    ];
+    let archive = crate::testing::archive(&records);
+    let schedule = Schedule::read(Reader::new(&*archive)).unwrap();
+    let report = collect(Reader::new(&*archive), Grouping::Together, Some(&schedule)).unwrap();
+    let row = &report.durations[0];
+    assert_eq!((row.self_nanos, row.on_cpu_nanos), (0, Some(0)));
+}
+
 /// As in a slice that keeps durations whole.
 #[test]
 fn durations_beyond_the_scheduling_records_are_counted() {

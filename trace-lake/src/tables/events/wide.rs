@@ -179,6 +179,7 @@ impl<'s> Shown<'s> {
         let (from, to) = (row.start as u64, row.end()? as u64);
         let is_known = row.kind == Emit::Span && schedule.covers(from, to);
         let cpu = is_known.then(|| schedule.on_cpu(row.koids.thread, from, to)).flatten();
-        cpu.map(signed)
+        // The duration is rounded, and so are its begin and end.
+        Some(signed(cpu?).min(row.dur()?))
     }
 }
