@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::memory::DEFAULT_MEMORY;
+use crate::memory::{mebibytes, DEFAULT_MEMORY};
 
 const HELP: &str = "\
 Examples:
@@ -65,7 +65,7 @@ pub struct Cli {
     pub list: bool,
 
     /// Memory of sorts, joins and groups in MiB; beyond it they use temporary files
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20, value_parser = mebibytes)]
     pub memory: usize,
 
     /// Run the queries of a store on the cluster of this scheduler

@@ -24,7 +24,7 @@ pub fn say(message: &str) {
 
 /// Prints a line on standard output that says what was done. Write errors are ignored: it is done.
 pub(crate) fn tell(message: &str) {
-    let _ = writeln!(io::stdout(), "{message}");
+    let _ = writeln!(io::stdout(), "{}", visible_lines(message));
 }
 
 /// Prints the text that the user has asked for, such as the list of queries, on standard output.

@@ -5,12 +5,15 @@ use datafusion::common::{Location, Span};
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use crate::message::describe;
+use crate::message::{describe, HINT};
 
 /// Returns the error of a query, with the place in its text if that is known.
 pub(crate) fn error_of_query(error: DataFusionError, sql: &str) -> anyhow::Error {
     if let DataFusionError::External(error) = error.find_root() {
         return anyhow!("{}", describe(&**error));
+    }
+    if let DataFusionError::ResourcesExhausted(text) = error.find_root() {
+        return anyhow!("{}", of_memory(text));
     }
     if let DataFusionError::SQL(error, _) = error.find_root() {
         return error_of_parser(error, sql);
@@ -21,6 +24,22 @@ pub(crate) fn error_of_query(error: DataFusionError, sql: &str) -> anyhow::Error
     let place = span.and_then(|span| place(sql, span)).unwrap_or_default();
     // Lists of candidates are indented by tabs, which are not printed as such.
     anyhow!("{}{place}", short(without_report(&text)).replace('\t', "  "))
+}
+
+/// Returns the message of a query that got no more memory: the engine's names the settings of its
+/// pool.
+fn of_memory(text: &str) -> String {
+    let part = text
+        .strip_prefix("Failed to allocate additional ")
+        .or_else(|| text.strip_prefix("Additional allocation failed"))
+        .and_then(|rest| rest.split_once(" for ")?.1.split([' ', '[', '#', '(']).next());
+    match part {
+        Some(part) => format!(
+            "the query needs more memory than --memory allows ({part})\
+             {HINT}use --memory with more MiB, or fewer rows and columns"
+        ),
+        None => text.to_owned(),
+    }
 }
 
 /// Returns the end of a message that asks for a report of a defect of the engine: a call with wrong
@@ -125,6 +144,22 @@ mod tests {
             1 | SELECT 'abc\n  |        ^";
         assert_eq!(message("SELECT 'abc"), expected);
         assert!(message("SELECT\ta b c").ends_with("\n1 | SELECT a b c\n  |            ^"));
+    }
+
+    #[test]
+    fn a_query_without_memory_names_the_option() {
+        let bytes = crate::testing::archive(&[crate::testing::complete("a", 1, 3)]);
+        let (_file, archive) = crate::testing::opened(&bytes).unwrap();
+        let subject = crate::subject::Subject::Archive(archive);
+        let sql = "SELECT a.name FROM spans a JOIN spans b ON a.name = b.name";
+        let error = crate::session::runtime().unwrap().block_on(async {
+            let session = crate::session::session(&subject, 1).await.unwrap();
+            let statement = session.statements(sql).unwrap().remove(0);
+            session.frame(statement).await.unwrap().collect().await.unwrap_err()
+        });
+        let text = error_of_query(error, sql).to_string();
+        let expected = "the query needs more memory than --memory allows (HashJoinInput)";
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]

@@ -108,6 +108,11 @@ mod tests {
         let expected = "SELECT CAST(a AS BIGINT), CASE WHEN a > 1 THEN 'x' ELSE 'y' END, \
             percentile_cont(a, 0.99) FROM t";
         assert_eq!(found, [expected]);
+        for (percentile, share) in [("99.9", "0.999"), ("0", "0.0"), ("5e1", "0.5"), ("100", "1.0")]
+        {
+            let found = texts(&format!("SELECT percentile(a, {percentile}) FROM t"));
+            assert_eq!(found, [format!("SELECT percentile_cont(a, {share}) FROM t")]);
+        }
     }
 
     #[test]

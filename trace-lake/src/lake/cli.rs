@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use super::amount;
-use crate::memory::DEFAULT_MEMORY;
+use crate::memory::{mebibytes, DEFAULT_MEMORY};
 
 /// The first argument of the program for these commands.
 pub const FLAG: &str = "--lake";
@@ -97,7 +97,7 @@ pub struct AddArgs {
     pub time: Option<i64>,
 
     /// Memory of sorts in MiB; beyond it they use temporary files
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20, value_parser = mebibytes)]
     pub memory: usize,
 
     /// Name the functions of XRay logs by this program or map
@@ -149,7 +149,7 @@ pub struct CompactArgs {
     pub delete_after: Duration,
 
     /// Memory of sorts in MiB; beyond it they use temporary files
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20, value_parser = mebibytes)]
     pub memory: usize,
 }
 
@@ -202,7 +202,7 @@ pub struct ReportArgs {
     pub output: PathBuf,
 
     /// Memory of groups and joins in MiB; beyond it they use temporary files
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20, value_parser = mebibytes)]
     pub memory: usize,
 }
 
@@ -244,7 +244,7 @@ pub struct ExecutorArgs {
 
     /// Memory of sorts, joins and groups in MiB, divided among the tasks; beyond it they use
     /// temporary files
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY >> 20, value_parser = mebibytes)]
     pub memory: usize,
 
     /// Folder for rows that other executors read and for temporary files [default: a new one in

@@ -304,16 +304,22 @@ mod tests {
     fn rows_are_sorted_by_what_is_written() {
         let bytes = archive(&[complete("b", 0, 9), complete("a", 10, 20), complete("c", 20, 28)]);
         for (sql, expected) in [
-            ("SELECT name, CAST(sum(dur) AS TEXT) FROM slice GROUP BY name ORDER BY sum(dur)",
-                ["c|8", "b|9", "a|10"]),
+            (
+                "SELECT name, CAST(sum(dur) AS TEXT) FROM slice GROUP BY name ORDER BY sum(dur)",
+                ["c|8", "b|9", "a|10"],
+            ),
             ("SELECT CAST(dur AS TEXT) FROM slice ORDER BY dur", ["8", "9", "10"]),
             ("SELECT CAST(slice.dur AS TEXT) FROM slice ORDER BY dur DESC", ["10", "9", "8"]),
             ("SELECT upper(name), dur AS name FROM slice ORDER BY 1", ["A|10", "B|9", "C|8"]),
             ("SELECT DISTINCT upper(name) FROM slice ORDER BY 1", ["A", "B", "C"]),
-            ("SELECT round(sum(dur)), count(*) AS dur FROM slice GROUP BY name ORDER BY 1",
-                ["8|1", "9|1", "10|1"]),
-            ("SELECT name, sum(dur) FROM slice GROUP BY name ORDER BY 2 DESC, name",
-                ["a|10", "b|9", "c|8"]),
+            (
+                "SELECT round(sum(dur)), count(*) AS dur FROM slice GROUP BY name ORDER BY 1",
+                ["8|1", "9|1", "10|1"],
+            ),
+            (
+                "SELECT name, sum(dur) FROM slice GROUP BY name ORDER BY 2 DESC, name",
+                ["a|10", "b|9", "c|8"],
+            ),
         ] {
             assert_eq!(query(&bytes, sql), expected, "{sql}");
         }

@@ -193,13 +193,15 @@ fn span(name: &ObjectName) -> Span {
 fn share(percentile: &Expr) -> Result<f64> {
     let number = match percentile {
         Expr::Value(value) => match &value.value {
-            Value::Number(number, _) => number.parse::<f64>().ok(),
+            Value::Number(number, _) => Some(number),
             _ => None,
         },
         _ => None,
     };
-    // 99 / 100 is 0.99, 0.99 is not 99 * 0.01.
-    let share = number.map(|number| number / 100.0);
+    // Of the text, because 99.9 / 100.0 is not 0.999. A number with an exponent is divided.
+    let shifted = |number: &String| format!("{number}e-2").parse::<f64>().ok();
+    let divided = |number: &String| number.parse::<f64>().ok().map(|number| number / 100.0);
+    let share = number.and_then(|number| shifted(number).or_else(|| divided(number)));
     share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         DataFusionError::Plan(format!("the percentile {percentile} is not a number from 0 to 100"))
     })
