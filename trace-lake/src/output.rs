@@ -98,24 +98,17 @@ pub async fn write_to(
     let mut batches = frame.execute_stream().await?;
     let output = KeptErrors::new(output);
     let failure = output.failure();
-    // Writers of formats make a text of an error of the output.
-    let written = |written: Result<()>| {
-        written.map_err(|error| failure.take().map_or(error, anyhow::Error::from))
-    };
     // No header before an error: the first batch can fail.
     let first = next(&mut batches).await?;
-    let mut sink = None;
-    written(
-        self::sink(format, batches.schema(), BufWriter::new(output)).map(|it| sink = Some(it)),
-    )?;
-    let Some(mut sink) = sink else { return Ok(()) };
+    let sink = sink(format, batches.schema(), BufWriter::new(output));
+    let mut sink = sink.map_err(|error| failure.or(error))?;
     if let Some(batch) = first {
-        written(sink.batch(&batch))?;
+        sink.batch(&batch).map_err(|error| failure.or(error))?;
     }
     while let Some(batch) = next(&mut batches).await? {
-        written(sink.batch(&batch))?;
+        sink.batch(&batch).map_err(|error| failure.or(error))?;
     }
-    written(sink.finish())
+    sink.finish().map_err(|error| failure.or(error))
 }
 
 async fn next(

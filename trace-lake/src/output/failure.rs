@@ -24,8 +24,11 @@ impl<'a> KeptErrors<'a> {
 }
 
 impl Failure {
-    pub(super) fn take(&self) -> Option<io::Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Returns the error of the output, if there is one, and else that of a format's writer, which
+    /// makes a text of the other.
+    pub(super) fn or(&self, error: anyhow::Error) -> anyhow::Error {
+        let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(error, anyhow::Error::from)
     }
 
     /// Keeps the error of a result. One that asks for another attempt is none.

@@ -23,7 +23,11 @@ pub(super) static TABLE: Table = Table {
             Kind::Text,
             "`int`, `uint`, `real`, `string`, `bool`, `pointer`, `koid`, `null` or `blob`",
         ),
-        column("int_value", Kind::Int, "an integer, pointer, koid or bool, or NULL"),
+        column(
+            "int_value",
+            Kind::Int,
+            "an integer, pointer, koid or bool (one beyond 2^63 - 1 is negative), or NULL",
+        ),
         column("real_value", Kind::Real, "a floating-point number, or NULL"),
         column("string_value", Kind::Text, "a string, or NULL"),
         column("text", Kind::Text, "the value as text, as in the map `args`"),
