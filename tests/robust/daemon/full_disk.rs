@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::*;
@@ -10,14 +10,14 @@ use crate::harness::Archive;
 
 /// A small file system in a directory of a daemon, mounted until it is dropped. Buffers are so
 /// large that programs on a busy machine lose no records.
-struct Disk<'a>(&'a Path);
+struct Disk(PathBuf);
 
-impl<'a> Disk<'a> {
+impl Disk {
     /// Returns `None` if the system does not permit it.
-    fn mount(directory: &'a Path) -> Option<Self> {
-        fs::create_dir(directory).unwrap();
+    fn mount(directory: PathBuf) -> Option<Self> {
+        fs::create_dir(&directory).unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=64m", "none"]).arg(directory);
+        mount.args(["-t", "tmpfs", "-o", "size=64m", "none"]).arg(&directory);
         let is_mounted = mount.output().is_ok_and(|run| run.status.success());
         if !is_mounted {
             eprintln!("skipped: no file system can be mounted here");
@@ -25,22 +25,35 @@ impl<'a> Disk<'a> {
         is_mounted.then_some(Self(directory))
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     /// Takes all of its space.
     fn fill(&self) {
-        let mut file = File::create(self.0.join("large")).unwrap();
+        let mut file = File::create(self.path("large")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
     }
 
     /// Gives the space back.
     fn free(&self) {
-        fs::remove_file(self.0.join("large")).unwrap();
+        fs::remove_file(self.path("large")).unwrap();
     }
 }
 
-impl Drop for Disk<'_> {
+impl Drop for Disk {
     fn drop(&mut self) {
-        Command::new("umount").arg("--lazy").arg(self.0).status().ok();
+        Command::new("umount").arg("--lazy").arg(&self.0).status().ok();
     }
+}
+
+/// Starts a daemon with a small file system in its folder `disk`, and a program that it has.
+fn scene() -> Option<(Daemon, Disk, Program)> {
+    let daemon = Daemon::start();
+    let disk = Disk::mount(daemon.path("disk"))?;
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    Some((daemon, disk, program))
 }
 
 /// Waits until the status of session `a` has a text as its error, or none.
@@ -58,14 +71,10 @@ fn wait_for_error(daemon: &Daemon, text: Option<&str>) {
 /// Records wait in memory.
 #[test]
 fn a_disk_that_is_full_for_a_while_costs_no_records() {
-    let daemon = Daemon::start();
-    let directory = daemon.path("disk");
-    let Some(disk) = Disk::mount(&directory) else { return };
-    let program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
+    let Some((daemon, disk, program)) = scene() else { return };
     let options = ["--rotate", "100ms", "-b", "16M", "-c", "chatter"];
     daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
-    wait_until("a part is complete", || directory.join("a.1.fxt").exists());
+    wait_until("a part is complete", || disk.path("a.1.fxt").exists());
 
     disk.fill();
     wait_for_error(&daemon, Some("the disk is full"));
@@ -90,11 +99,7 @@ fn a_disk_that_is_full_for_a_while_costs_no_records() {
 /// The session ends, and its archive has what was written.
 #[test]
 fn a_session_ends_also_while_its_disk_is_full() {
-    let daemon = Daemon::start();
-    let directory = daemon.path("disk");
-    let Some(disk) = Disk::mount(&directory) else { return };
-    let program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
+    let Some((daemon, disk, program)) = scene() else { return };
     let options = ["-b", "16M", "-c", "chatter", "--mode", "streaming"];
     daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
     daemon.wait_for_events("a", 1);
@@ -106,22 +111,18 @@ fn a_session_ends_also_while_its_disk_is_full() {
     let summary: Value = serde_json::from_str(&stopped.stdout()).unwrap();
     let not_archived = summary["not_archived"].as_u64().unwrap();
     assert!(not_archived > 0 && summary["lost"] == not_archived, "{summary}");
-    assert!(!directory.join("a.fxt").exists());
-    let kept = Archive::read(&directory.join(".a.fxt.partial"));
+    assert!(!disk.path("a.fxt").exists());
+    let kept = Archive::read(&disk.path(".a.fxt.partial"));
     assert!(are_consecutive(&kept.of_process(program.pid()).unwrap().numbers("word")));
 }
 
 /// The parts before the last one are complete.
 #[test]
 fn a_stop_names_the_complete_parts_of_an_archive_that_has_failed() {
-    let daemon = Daemon::start();
-    let directory = daemon.path("disk");
-    let Some(disk) = Disk::mount(&directory) else { return };
-    let program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
+    let Some((daemon, disk, program)) = scene() else { return };
     let options = ["--rotate", "100ms", "-b", "16M", "-c", "chatter"];
     daemon.json(&[&["start", "--name", "a", "-o", "disk/a.fxt"], &options[..]].concat());
-    wait_until("a part is complete", || directory.join("a.2.fxt").exists());
+    wait_until("a part is complete", || disk.path("a.2.fxt").exists());
     disk.fill();
     wait_for_error(&daemon, Some("the disk is full"));
     let stopped = daemon.run(&["stop", "a"]);
@@ -130,18 +131,14 @@ fn a_stop_names_the_complete_parts_of_an_archive_that_has_failed() {
     assert!(text.contains(" complete parts: ") && text.contains("/a.1.fxt to "), "{text}");
     assert!(text.contains("a part of the archive ends after"), "{text}");
     assert!(text.contains(" not in the archive") && !text.contains("0 lost"), "{text}");
-    let first = Archive::read(&directory.join("a.1.fxt"));
+    let first = Archive::read(&disk.path("a.1.fxt"));
     assert!(first.of_process(program.pid()).unwrap().count("word") > 0);
 }
 
 /// Others are complete.
 #[test]
 fn the_end_of_the_daemon_names_the_sessions_whose_archives_have_failed() {
-    let mut daemon = Daemon::start();
-    let directory = daemon.path("disk");
-    let Some(disk) = Disk::mount(&directory) else { return };
-    let _program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
+    let Some((mut daemon, disk, _program)) = scene() else { return };
     let start = |name, path| {
         daemon.json(&["start", "--name", name, "-m", "circular", "-c", "chatter", "-o", path]);
     };

@@ -217,8 +217,14 @@ fn time_on_a_processor_is_not_longer_than_the_duration() {
     let (arguments, outgoing_state) = (Arguments::NONE, ThreadState(0));
     let switch = |ticks, outgoing_thread, incoming_thread| {
         let cpu = 0;
-        let switch =
-            ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+        let switch = ContextSwitch {
+            ticks,
+            cpu,
+            outgoing_state,
+            outgoing_thread,
+            incoming_thread,
+            arguments,
+        };
         Record::from(switch)
     };
     let records = [
