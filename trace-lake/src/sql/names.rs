@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::calls::function;
-use derived::{derived, has_tables, unqualified};
+use derived::{derived, unqualified};
 
 /// Names the expressions of the `SELECT`s of a query whose names would be equal. Those of queries
 /// in it stay.
@@ -62,8 +62,8 @@ fn distinguish_items(select: &mut Select, keys: &[Expr]) -> bool {
         let hides_key = || keys.iter().any(|key| Name::of(expr).hides(key));
         if is_second || calls.differ_in(expr) || hides_key() {
             let text = text(expr);
-            if is_second && has_tables(expr) {
-                // With its tables, it is what the engine names the first one.
+            if is_second {
+                // It may be what the engine names the first one.
                 taken.insert(text.clone());
             }
             let alias = Ident::with_quote('"', unused(&text, &mut taken));
@@ -229,7 +229,11 @@ fn arrow_type(data_type: &DataType) -> Option<&'static str> {
             Some("Float64")
         }
         DataType::Int(None) | DataType::Integer(None) | DataType::BigInt(None) => Some("Int64"),
-        DataType::Text | DataType::Varchar(None) => Some("Utf8"),
+        DataType::Text
+        | DataType::Varchar(_)
+        | DataType::CharVarying(_)
+        | DataType::Char(_)
+        | DataType::String(_) => Some("Utf8"),
         _ => None,
     }
 }
@@ -289,6 +293,10 @@ mod tests {
             ("SELECT CAST(16777217 AS REAL), CAST(16777217 AS FLOAT)", "16777217.0|16777217.0"),
             ("SELECT count(*) FROM (SELECT sum(dur), sum(CAST(dur AS REAL)), sum(dur) FROM slice)", "1"),
             ("SELECT sum(dur) FROM slice HAVING sum(CAST(dur AS REAL)) > 4.5", "5"),
+            ("SELECT count(*), count(*), NULL, NULL FROM slice", "2|2||"),
+            ("SELECT 1 + 2 * 3, (1 + 2) * 3", "7|9"),
+            ("SELECT length(max(CAST(dur AS VARCHAR(20)))), max(dur) FROM slice", "1|3"),
+            ("SELECT sum(CAST(dur / 2.0 AS BIGINT)) - sum(dur / 2.0) FROM slice", "-0.5"),
             ("SELECT upper(name), upper(slice.name) FROM slice WHERE dur = 2", "A|A"),
             ("SELECT sum(dur), sum(CAST(dur AS REAL)) FROM slice UNION ALL \
                 SELECT 7, 7.0 FROM slice WHERE dur = 9", "5|5.0"),
@@ -332,7 +340,7 @@ mod tests {
     #[test]
     fn the_second_one_has_the_text_of_its_expression() {
         assert_eq!(texts("SELECT dur, dur FROM t"), "SELECT dur, dur AS \"dur_1\" FROM t");
-        let expected = "SELECT count(*), count(*) AS \"count(*)\" FROM t";
+        let expected = "SELECT count(*), count(*) AS \"count(*)_1\" FROM t";
         assert_eq!(texts("SELECT count(*), count(*) FROM t"), expected);
     }
 
@@ -341,7 +349,7 @@ mod tests {
         for sql in [
             "SELECT a.dur, b.dur FROM a JOIN b ON a.id = b.id",
             "SELECT a.*, b.* FROM a JOIN b ON a.id = b.id",
-            "SELECT sum(dur), SUM(dur) / 2, (a + b) * c, a + b * c FROM t",
+            "SELECT sum(dur), SUM(dur) / 2, (a + b) * c FROM t",
             "SELECT (SELECT max(x) FROM a), (SELECT max(x) FROM b)",
             "SELECT dur AS a, dur AS b FROM t",
         ] {

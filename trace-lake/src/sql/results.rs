@@ -10,6 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 
 use super::names::unused;
+use super::rewrite::MARK;
 
 /// Names the columns of a plan's result, each one in its own way. That of a definition is what it
 /// defines.
@@ -27,7 +28,8 @@ pub(crate) fn named(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 fn of_query(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
-    let names = distinct(columns.iter().map(|column| column.name.clone()).collect());
+    let shown = columns.iter().map(|column| column.name.trim_end_matches(MARK).to_owned());
+    let names = distinct(shown.collect());
     if columns.iter().map(|column| &column.name).eq(&names) {
         return Ok(plan);
     }
@@ -83,6 +85,8 @@ mod tests {
         let sql =
             "SELECT a.name, b.name, a.dur_ns AS name_1 FROM spans a JOIN spans b ON a.id = b.id";
         assert_eq!(columns(sql), ["name", "name_2", "name_1"]);
+        let sql = "SELECT name, sum(dur) AS dur FROM slice GROUP BY name ORDER BY sum(dur)";
+        assert_eq!(columns(sql), ["name", "dur"]);
         for sql in [
             "SELECT * FROM slice JOIN thread_track ON slice.track_id = thread_track.id",
             "SELECT a.*, b.* FROM spans a JOIN spans b ON a.id = b.id ORDER BY b.name",

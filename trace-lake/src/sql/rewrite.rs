@@ -18,7 +18,9 @@
 
 mod conversion;
 mod ordinals;
+mod refused;
 mod related;
+mod shadowed;
 
 use std::ops::ControlFlow;
 
@@ -27,7 +29,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    CaseWhen, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    self, CaseWhen, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, TableFactor, UnaryOperator,
     Value, VisitMut, VisitorMut,
 };
@@ -37,12 +39,22 @@ use super::calls::{argument, function};
 use super::names::distinguish;
 use related::Related;
 
+pub(super) use shadowed::MARK;
+
 /// Replaces what a statement has.
 pub(super) fn statement(statement: &mut Statement) -> Result<()> {
     let visited = match statement {
-        Statement::Statement(statement) => statement.visit(&mut Rewrite),
+        Statement::Statement(statement) => {
+            if let ast::Statement::Query(query) = &mut **statement {
+                shadowed::rename(query);
+            }
+            statement.visit(&mut Rewrite)
+        }
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut Rewrite),
+            CopyToSource::Query(query) => {
+                shadowed::rename(query);
+                query.visit(&mut Rewrite)
+            }
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Statement::Explain(explain) => return self::statement(&mut explain.statement),
@@ -60,6 +72,9 @@ impl VisitorMut for Rewrite {
     type Break = DataFusionError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if let Err(error) = refused::check(&query.body) {
+            return ControlFlow::Break(error);
+        }
         distinguish(query);
         ControlFlow::Continue(())
     }

@@ -6,8 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Query, SelectItem, SetExpr, Visit, VisitMut, Visitor, VisitorMut,
 };
 
-/// Returns what the engine derives a name from: equal texts have equal names. With casts it is what
-/// the engine evaluates.
+/// Returns what the engine derives a name from: equal texts have equal names. With casts, and
+/// parentheses, it is what the engine evaluates.
 pub(super) fn derived(expr: &Expr, with_casts: bool) -> String {
     derive(expr.clone(), with_casts)
 }
@@ -20,11 +20,6 @@ pub(super) fn unqualified(expr: &Expr, with_casts: bool) -> String {
         let _ = VisitMut::visit(&mut expr, &mut RemoveTables);
     }
     derive(expr, with_casts)
-}
-
-/// Returns whether columns in an expression have tables.
-pub(super) fn has_tables(expr: &Expr) -> bool {
-    derived(expr, true) != unqualified(expr, true)
 }
 
 fn derive(mut expr: Expr, with_casts: bool) -> String {
@@ -63,9 +58,8 @@ impl VisitorMut for Derive {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Cast { expr: inner, .. } if !self.with_casts => {
-                *expr = Expr::Nested(inner.clone());
-                return self.post_visit_expr(expr);
+            Expr::Cast { expr: inner, .. } | Expr::Nested(inner) if !self.with_casts => {
+                *expr = (**inner).clone();
             }
             Expr::Nested(inner) if is_simple(inner) => *expr = (**inner).clone(),
             Expr::Subquery(query) => {
