@@ -120,6 +120,30 @@ fn the_sockets_have_the_permissions_of_their_users() {
     assert_eq!(found, expected);
 }
 
+/// Its programs would not find the daemon, and nobody would notice.
+#[test]
+fn a_system_daemon_warns_about_a_folder_that_others_cannot_enter() {
+    if !crate::is_root() {
+        return;
+    }
+    for (mode, is_closed) in [(0o700, true), (0o711, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path();
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = trace(&["daemon", "--background", "--dir", ".", "--socket"]);
+        command.arg(folder.join("manager.sock")).current_dir(folder);
+        let run = Run::of(&mut command);
+        assert_eq!(run.code(), 0, "{run:?}");
+        let mut stop = trace(&["daemon", "--stop", "--socket"]);
+        assert_eq!(Run::of(stop.arg(folder.join("manager.sock"))).code(), 0);
+        let found = std::fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "an administrator's folder is not changed");
+        let log = std::fs::read_to_string(folder.join("trace-daemon.log")).unwrap();
+        let hint = format!("hint: chmod 711 {}\n", folder.display());
+        assert_eq!(log.contains(&hint), is_closed, "{log}");
+    }
+}
+
 #[test]
 fn readiness_is_reported_when_the_socket_answers() {
     let directory = tempfile::tempdir().unwrap();
