@@ -6,6 +6,7 @@ mod arguments;
 mod cli;
 mod commands;
 mod compression;
+mod configuration;
 mod daemon_client;
 mod damage;
 mod defaults;

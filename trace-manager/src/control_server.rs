@@ -63,6 +63,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::Sender;
+use trace_protocol::control::ConfigurationInfo;
 use trace_protocol::socket::Listener;
 
 pub use self::companion::{Companion, StartCompanion};
@@ -177,9 +178,30 @@ impl ControlServer {
         self.send(Message::Groups(groups));
     }
 
+    /// Returns what passes the use of the configuration to controllers.
+    pub fn configuration(&self) -> ConfigurationReporter {
+        ConfigurationReporter { messages: self.messages.clone(), waker: self.waker.clone() }
+    }
+
     fn send(&self, message: Message) {
         // Fails if the thread has ended.
         let _ = self.messages.send(message);
+        self.waker.wake();
+    }
+}
+
+/// Passes the use of the daemon's configuration to controllers; see [`ControlServer::configuration`].
+#[derive(Debug, Clone)]
+pub struct ConfigurationReporter {
+    messages: Sender<Message>,
+    waker: Waker,
+}
+
+impl ConfigurationReporter {
+    /// Replaces what controllers get. Only those of this process's user and of root get reasons.
+    pub fn report(&self, configuration: ConfigurationInfo) {
+        // Fails if the thread has ended.
+        let _ = self.messages.send(Message::Configuration(Box::new(configuration)));
         self.waker.wake();
     }
 }

@@ -40,10 +40,11 @@ use crate::trigger::Cause;
 pub use self::error::ControllerError;
 pub use self::results::end_of;
 pub use trace_protocol::control::{
-    ArchiveFailure, CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError,
-    GroupInfo, KnownCategory, Output, ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec,
-    ProviderStatistics, RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError,
-    StartRequest, StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
+    ArchiveFailure, CompanionResult, ConfigurationInfo, ConfiguredFailure, ControlError, EndKind,
+    ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output, ProviderFilter,
+    ProviderInfo, ProviderResult, ProviderSpec, ProviderStatistics, RotationOptions, SessionInfo,
+    SessionState, SnapshotOptions, StartError, StartRequest, StopError, Summary, TraceConfig,
+    TriggerAction, TriggerSpec,
 };
 pub use trace_protocol::message::BufferDisposition;
 
@@ -195,6 +196,18 @@ impl Controller {
     pub fn groups(&mut self) -> Result<Vec<GroupInfo>> {
         match self.call(Request::GetGroups)? {
             Reply::Groups(groups) => Ok(groups),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Returns the use of the daemon's configuration. That of another user's daemon has no reasons.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn configuration(&mut self) -> Result<ConfigurationInfo> {
+        match self.call(Request::GetConfiguration)? {
+            Reply::Configuration(configuration) => Ok(configuration),
             reply => Err(unexpected(&reply)),
         }
     }

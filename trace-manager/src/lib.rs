@@ -67,8 +67,8 @@ mod window;
 pub use archive::ArchiveSink;
 pub use config::{Rotation, SessionConfig};
 pub use control_server::{
-    note_end, CategoryGroups, Companion, ControlLimits, ControlServer, ControlSettings,
-    ServedSession, StartCompanion, StartGuard,
+    note_end, CategoryGroups, Companion, ConfigurationReporter, ControlLimits, ControlServer,
+    ControlSettings, ServedSession, StartCompanion, StartGuard,
 };
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, run_guard_with, GuardOutcome};

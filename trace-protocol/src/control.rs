@@ -39,7 +39,8 @@ pub use config::{
 };
 pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, StopError};
 pub use info::{
-    GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo, SessionState,
+    ConfigurationInfo, ConfiguredFailure, GroupInfo, KnownCategory, ProviderInfo,
+    ProviderStatistics, SessionInfo, SessionState,
 };
 pub use kept::{KeptItem, KeptSession};
 pub use reply::{Event, Part, Parts, Reply, ToController, MAX_REPLY};

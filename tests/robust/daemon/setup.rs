@@ -49,6 +49,37 @@ fn the_configuration_is_read_again() {
     });
 }
 
+/// The second session records all the same.
+#[test]
+fn configured_sessions_that_do_not_run_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let config = "[session.a]\noutput = 'missing/a.fxt'\n[session.b]\n";
+    std::fs::write(path("daemon.toml"), config).unwrap();
+    let at_socket = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        let command = command.arg("--socket").arg(path("manager.sock"));
+        Run::of(command.current_dir(directory.path()))
+    };
+    let run = at_socket(&["daemon", "--background", "--dir", ".", "--config", "daemon.toml"]);
+    let failure = "the session a of the configuration does not run: cannot write ";
+    assert!(run.code() == 0 && run.stderr().contains(failure), "{run:?}");
+    let daemon = run.stderr().lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    for command in ["status", "doctor"] {
+        let run = at_socket(&[command]);
+        let text = run.stderr() + &run.stdout();
+        assert!(text.contains(failure) && text.contains("missing/a.fxt"), "{run:?}");
+    }
+    std::fs::write(path("daemon.toml"), "[sessions]\n").unwrap();
+    kill_process(Pid::from_raw(daemon).unwrap(), Signal::Hup).unwrap();
+    let refused = "the configuration is not used as it is now: cannot use daemon.toml: unknown";
+    wait_until("the reload is refused", || at_socket(&["status"]).stderr().contains(refused));
+    std::fs::write(path("daemon.toml"), "[session.b]\n").unwrap();
+    kill_process(Pid::from_raw(daemon).unwrap(), Signal::Hup).unwrap();
+    wait_until("all is in use", || at_socket(&["status"]).stderr().is_empty());
+    assert_eq!(at_socket(&["daemon", "--stop"]).code(), 0);
+}
+
 #[test]
 fn a_wrong_configuration_is_refused() {
     let directory = tempfile::tempdir().unwrap();

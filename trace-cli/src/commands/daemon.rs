@@ -25,7 +25,6 @@ use self::guards::Guards;
 use self::kernel::KernelCompanions;
 use self::places::Places;
 use crate::cli::DaemonArgs;
-use crate::message::describe;
 use crate::recorders::directory::OwnedDirectory;
 use crate::{descriptors, exit};
 
@@ -114,7 +113,7 @@ impl Daemon {
             companions: Some(Box::new(KernelCompanions)),
         };
         let server = ControlServer::start(control, manager, settings)?;
-        let configured = ConfiguredSessions::new(directory)?;
+        let configured = ConfiguredSessions::new(directory, server.configuration())?;
         Ok(Self { server, configured, guards, _scratch: scratch })
     }
 
@@ -126,9 +125,7 @@ impl Daemon {
                 self.server.set_groups(config.groups);
                 self.configured.start(&self.server, config.sessions);
             }
-            Err(error) => {
-                log::error!("the configuration is not used: {}", describe(error.as_ref()));
-            }
+            Err(error) => self.configured.refuse(&error),
         }
     }
 

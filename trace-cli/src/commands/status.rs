@@ -13,11 +13,11 @@ use trace_protocol::control::RefusalInfo;
 
 use crate::cli::StatusArgs;
 use crate::daemon_client::print_json;
-use crate::exit;
-use crate::message::{counted, describe_text};
+use crate::message::{counted, describe_text, say};
 use crate::recorders::Recorder;
 use crate::sessions::{find_session, servers};
 use crate::table::{human_nanos, print, Table};
+use crate::{configuration, exit};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
     let socket = args.client.socket.as_deref();
@@ -38,11 +38,16 @@ pub(crate) struct ListedSession {
     recorder: Option<u32>,
 }
 
-/// Returns the sessions of the daemon and those of the recorders.
+/// Returns the sessions of the daemon and those of the recorders. Names configured ones that do not
+/// run.
 pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<ListedSession>> {
     let (daemon, recorders) = servers(socket);
     let of_daemon = match daemon {
-        Ok(mut controller) => controller.sessions()?,
+        Ok(mut controller) => {
+            let sessions = controller.sessions()?;
+            configuration::problems(&mut controller, &sessions).iter().for_each(|it| say(it));
+            sessions
+        }
         Err(_) if !recorders.is_empty() => Vec::new(),
         Err(error) => return Err(error),
     };
@@ -77,7 +82,7 @@ pub(crate) fn show_sessions(sessions: &[ListedSession], as_json: bool) -> Result
         ]);
     }
     match table.is_empty() {
-        true => crate::say("no sessions"),
+        true => say("no sessions"),
         false => {
             let refused = sessions.iter().filter_map(|session| refused(&session.info));
             print(&(table.text() + &refused.collect::<String>()))?;
@@ -156,7 +161,7 @@ fn show_providers(providers: &[ProviderStatistics], as_json: bool) -> Result<()>
         ]);
     }
     match table.is_empty() {
-        true => crate::say("no programs"),
+        true => say("no programs"),
         false => print(&table.text())?,
     }
     Ok(())

@@ -247,6 +247,9 @@ impl ControlLoop {
                 }
                 Message::Connect(socket) => self.connect(socket, true),
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
+                Message::Configuration(configuration) => {
+                    self.dispatch(Input::Configuration(geteuid().as_raw(), configuration));
+                }
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
         }

@@ -46,8 +46,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use trace_protocol::control::{
-    ControlError, Event, GeneralError, Reply, SessionState, Summary, ToController, TraceConfig,
-    EVENT,
+    ConfigurationInfo, ControlError, Event, GeneralError, Reply, SessionState, Summary,
+    ToController, TraceConfig, EVENT,
 };
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -85,6 +85,8 @@ pub(super) struct ControlMachine {
     results: Vec<SessionId>,
     last_session: SessionId,
     groups: CategoryGroups,
+    /// The use of the configuration, and its user.
+    configuration: (u32, ConfigurationInfo),
     limits: ControlLimits,
     requests: Rates,
     snapshots: Rates,
@@ -117,6 +119,7 @@ impl ControlMachine {
             results: Vec::new(),
             last_session: 0,
             groups,
+            configuration: Default::default(),
             limits,
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
@@ -187,6 +190,7 @@ impl ControlMachine {
             Input::StartedAgain(id, ticket, result) => self.started_again(id, ticket, result, now),
             Input::CategoriesSet(id, ticket, result) => self.categories_set(id, ticket, result),
             Input::Groups(groups) => self.groups = groups,
+            Input::Configuration(uid, configuration) => self.configuration = (uid, *configuration),
             Input::ShutDown => self.shut_down(now),
             Input::Tick => self.tick(now),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use log::Level;
-use trace_protocol::control::{ControlError, Reply};
+use trace_protocol::control::{ConfigurationInfo, ControlError, Reply};
 use trace_protocol::socket::Socket;
 
 use super::client_log::ClientLog;
@@ -40,6 +40,7 @@ pub(super) enum Message {
     /// The events of the sessions of a query are counted.
     Counted(Ticket, Query, Vec<(SessionId, EventCounts)>),
     Groups(CategoryGroups),
+    Configuration(Box<ConfigurationInfo>),
     /// The daemon itself connects with this socket.
     Connect(Socket),
     ShutDown,

@@ -82,6 +82,28 @@ record! {
 }
 
 record! {
+    /// The use of the daemon's configuration.
+    pub struct ConfigurationInfo {
+        /// Whether the start of each of its sessions has succeeded or failed.
+        pub is_complete: bool,
+        /// Why the file as it is now is not used, if it is not.
+        pub refused: Option<String>,
+        /// Its sessions that could not start.
+        pub failures: Vec<ConfiguredFailure>,
+    }
+}
+
+record! {
+    /// A session of the configuration that could not start.
+    pub struct ConfiguredFailure {
+        /// Its name.
+        pub session: String,
+        /// The reason.
+        pub reason: String,
+    }
+}
+
+record! {
     /// A session.
     pub struct SessionInfo {
         /// Its name.

@@ -2,8 +2,8 @@
 
 use super::field::{messages, record};
 use super::{
-    ControlError, GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo,
-    SessionState, SnapshotInfo, Summary, EVENT,
+    ConfigurationInfo, ControlError, GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics,
+    SessionInfo, SessionState, SnapshotInfo, Summary, EVENT,
 };
 use crate::error::ProtocolError;
 use crate::message::body::BodyWriter;
@@ -64,6 +64,8 @@ messages! {
         Paused = 0x313,
         /// A snapshot of the session was written, or failed.
         SnapshotTaken(event: (Event, SnapshotInfo)) = 0x314,
+        /// The use of the configuration. That of another user's daemon has no reasons.
+        Configuration(configuration: ConfigurationInfo) = 0x315,
     }
 }
 

@@ -48,6 +48,8 @@ messages! {
         Follow(follow: FollowRequest) = 0x20d,
         /// Changes the categories of a session that records.
         ChangeCategories(change: CategoryChange) = 0x20e,
+        /// Requests the use of the daemon's configuration.
+        GetConfiguration = 0x20f,
     }
 }
 

@@ -37,6 +37,7 @@ fn every_request() -> Vec<Request> {
         Request::GetKnownCategories,
         Request::GetGroups,
         Request::GetSessions,
+        Request::GetConfiguration,
         Request::Initialize(config()),
         Request::Start(StartRequest {
             session: session(),
@@ -77,6 +78,11 @@ fn every_reply() -> Vec<Reply> {
         snapshots: vec![SnapshotInfo { error: Some("full".to_owned()), ..SnapshotInfo::default() }],
         ..Summary::default()
     };
+    let configuration = ConfigurationInfo {
+        is_complete: true,
+        refused: Some("wrong".to_owned()),
+        failures: vec![ConfiguredFailure { session: "a".to_owned(), reason: "full".to_owned() }],
+    };
     let event = Event { session: "flight".to_owned(), state: SessionState::Started };
     vec![
         Reply::Failed(ControlError::general(GeneralError::Quota, "8 sessions")),
@@ -84,6 +90,7 @@ fn every_reply() -> Vec<Reply> {
         Reply::KnownCategories(vec![KnownCategory { providers: 2, ..KnownCategory::default() }]),
         Reply::Groups(vec![GroupInfo { name: "default".to_owned(), categories: Vec::new() }]),
         Reply::Sessions(vec![SessionInfo { uid: 7, ..SessionInfo::default() }]),
+        Reply::Configuration(configuration),
         Reply::Initialized("flight".to_owned()),
         Reply::CategoriesChanged(vec!["web*".to_owned()]),
         Reply::Started,
@@ -357,7 +364,7 @@ fn write_the_corpus() {
 proptest! {
     /// A message that decodes is the same after another round.
     #[test]
-    fn random_bodies_never_panic(kind in 0x1ffu16..0x210, body: Vec<u8>) {
+    fn random_bodies_never_panic(kind in 0x1ffu16..0x211, body: Vec<u8>) {
         let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
         if let Ok(message) = decode_one::<ToDaemon>(&[head, body].concat()) {
             prop_assert_eq!(decode_one(&message.encode()), Ok(message));
@@ -365,7 +372,7 @@ proptest! {
     }
 
     #[test]
-    fn random_replies_never_panic(kind in 0x2ffu16..0x315, body: Vec<u8>) {
+    fn random_replies_never_panic(kind in 0x2ffu16..0x317, body: Vec<u8>) {
         let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
         if let Ok(message) = decode_one::<ToController>(&[head, body].concat()) {
             prop_assert_eq!(decode_one(&message.encode()), Ok(message));

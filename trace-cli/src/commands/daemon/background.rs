@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
 use trace_manager::controller::{control_socket_path, Controller};
@@ -15,13 +15,17 @@ use trace_manager::controller::{control_socket_path, Controller};
 use super::logger::{self, LOG};
 use super::places;
 use crate::cli::DaemonArgs;
-use crate::exit;
-use crate::message::{self, HINT};
+use crate::message::{self, say, HINT};
+use crate::{configuration, exit};
 
 /// How often the socket is tried.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts the daemon as a process of its own, and returns when its socket answers.
+/// How long the sessions of the configuration are waited for. A pipe may have no reader.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Starts the daemon as a process of its own, and returns when its socket answers and the sessions
+/// of its configuration have started. Names those that do not run.
 pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
     let socket = places::registration_path(args.socket.as_deref())?;
     let path = args.dir.join(LOG);
@@ -37,16 +41,38 @@ pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
         .stderr(log)
         .spawn()
         .context("cannot start the daemon")?;
-    if let Some(status) = wait(&mut daemon, &control_socket_path(&socket))? {
-        match reason(&path, begin) {
+    let mut controller = match wait(&mut daemon, &control_socket_path(&socket))? {
+        Ok(controller) => controller,
+        Err(status) => match reason(&path, begin) {
             Some(reason) => bail!("the daemon ended ({status}): {reason}"),
             None => {
                 bail!("the daemon ended ({status}){HINT}its messages are in {}", path.display())
             }
-        }
+        },
+    };
+    say(&format!("the daemon runs as process {}", daemon.id()));
+    if args.config.is_some() {
+        report_sessions(&mut controller);
     }
-    crate::say(&format!("the daemon runs as process {}", daemon.id()));
     Ok(exit::OK)
+}
+
+/// Waits until the sessions of the configuration have started, and names those that do not run.
+fn report_sessions(controller: &mut Controller) {
+    let deadline = Instant::now() + PATIENCE;
+    controller.set_timeout(Some(PATIENCE));
+    // Its end is reported by other commands.
+    while let Ok(info) = controller.configuration() {
+        if info.is_complete {
+            let sessions = controller.sessions().unwrap_or_default();
+            configuration::lines(&info, &sessions).iter().for_each(|line| say(line));
+            return;
+        }
+        if Instant::now() > deadline {
+            return say("some sessions of its configuration do not record yet: see trace status");
+        }
+        thread::sleep(INTERVAL);
+    }
 }
 
 fn arguments(args: &DaemonArgs) -> Vec<OsString> {
@@ -73,17 +99,18 @@ fn reason(log: &Path, begin: u64) -> Option<String> {
 }
 
 /// Waits until this daemon answers, or ends. Returns its status if it has ended.
-fn wait(daemon: &mut Child, control: &Path) -> Result<Option<ExitStatus>> {
+fn wait(daemon: &mut Child, control: &Path) -> Result<std::result::Result<Controller, ExitStatus>> {
     loop {
-        let status = daemon.try_wait().context("cannot wait for the daemon")?;
-        if status.is_some() {
-            return Ok(status);
+        if let Some(status) = daemon.try_wait().context("cannot wait for the daemon")? {
+            return Ok(Err(status));
         }
         // Another daemon may use the socket. This one ends then.
         let pid = daemon.id();
-        let answers = |mut it: Controller| it.daemon_pid() == pid && it.groups().is_ok();
-        if Controller::connect(control).is_ok_and(answers) {
-            return Ok(None);
+        let answers = |it: &mut Controller| it.daemon_pid() == pid && it.groups().is_ok();
+        let controller = Controller::connect(control).ok();
+        let answering = controller.and_then(|mut it| answers(&mut it).then_some(it));
+        if let Some(controller) = answering {
+            return Ok(Ok(controller));
         }
         thread::sleep(INTERVAL);
     }

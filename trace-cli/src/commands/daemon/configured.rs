@@ -4,26 +4,40 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use rustix::process::geteuid;
-use trace_manager::controller::{Controller, SessionInfo, SessionState};
-use trace_manager::ControlServer;
+use trace_manager::controller::{
+    ConfigurationInfo, ConfiguredFailure, Controller, SessionInfo, SessionState,
+};
+use trace_manager::{ConfigurationReporter, ControlServer};
 
 use crate::cli::StartArgs;
 use crate::commands::start;
 use crate::message::describe;
 
-/// Starts sessions on a thread: a session waits for its programs, and signals do not.
+/// Starts sessions on a thread: a session waits for its programs, and signals do not. Controllers
+/// get the failures.
 #[derive(Debug)]
-pub(super) struct ConfiguredSessions(Sender<(Controller, Vec<StartArgs>)>);
+pub(super) struct ConfiguredSessions(Sender<Task>);
+
+/// A task of the thread.
+#[derive(Debug)]
+enum Task {
+    /// Starts the sessions that do not run.
+    Start(Controller, Vec<StartArgs>),
+    /// Reports why a configuration is not used. The sessions of the earlier one go on.
+    Refuse(String),
+}
 
 impl ConfiguredSessions {
     /// Starts the thread. Relative outputs are below `directory`.
-    pub(super) fn new(directory: PathBuf) -> Result<Self> {
-        let (sender, receiver) = mpsc::channel::<(Controller, Vec<StartArgs>)>();
+    pub(super) fn new(directory: PathBuf, reporter: ConfigurationReporter) -> Result<Self> {
+        let (sender, tasks) = mpsc::channel::<Task>();
         let run = move || {
-            for (mut controller, sessions) in receiver {
-                sessions.iter().for_each(|args| start_one(&mut controller, &directory, args));
+            let mut info = ConfigurationInfo::default();
+            for task in tasks {
+                perform(task, &directory, &mut info);
+                reporter.report(info.clone());
             }
         };
         let thread = thread::Builder::new().name("trace-configured".to_owned()).spawn(run);
@@ -35,22 +49,57 @@ impl ConfiguredSessions {
     /// logged.
     pub(super) fn start(&self, server: &ControlServer, sessions: Vec<StartArgs>) {
         match server.connect() {
-            // Fails only if the thread has panicked.
-            Ok(controller) => drop(self.0.send((controller, sessions))),
-            Err(error) => log::error!("cannot start the sessions of the configuration: {error}"),
+            Ok(controller) => self.send(Task::Start(controller, sessions)),
+            Err(error) => {
+                let error = Error::from(error);
+                self.refuse(&error.context("cannot start the sessions of the configuration"));
+            }
+        }
+    }
+
+    /// Reports that a configuration is not used.
+    pub(super) fn refuse(&self, error: &Error) {
+        let reason = describe(error.as_ref());
+        log::error!("the configuration is not used: {reason}");
+        self.send(Task::Refuse(reason));
+    }
+
+    fn send(&self, task: Task) {
+        // Fails only if the thread has panicked.
+        let _ = self.0.send(task);
+    }
+}
+
+fn perform(task: Task, directory: &Path, info: &mut ConfigurationInfo) {
+    match task {
+        Task::Start(mut controller, sessions) => {
+            let start = |args: &StartArgs| start_one(&mut controller, directory, args);
+            let failures = sessions.iter().filter_map(start).collect();
+            *info = ConfigurationInfo { is_complete: true, refused: None, failures };
+        }
+        Task::Refuse(reason) => {
+            (info.is_complete, info.refused) = (true, Some(reason));
         }
     }
 }
 
-fn start_one(controller: &mut Controller, directory: &Path, args: &StartArgs) {
+/// Starts a session unless it runs. Returns the failure.
+fn start_one(
+    controller: &mut Controller,
+    directory: &Path,
+    args: &StartArgs,
+) -> Option<ConfiguredFailure> {
     let name = args.name.as_deref().unwrap_or_default();
     match start_unless_it_runs(controller, directory, args, name) {
         Ok(true) => log::info!("session {name} records"),
         Ok(false) => log::info!("session {name} runs already"),
         Err(error) => {
-            log::error!("cannot start the session {name}: {}", describe(error.as_ref()));
+            let reason = describe(error.as_ref());
+            log::error!("cannot start the session {name}: {reason}");
+            return Some(ConfiguredFailure { session: name.to_owned(), reason });
         }
     }
+    None
 }
 
 /// Starts a session, as a client does. Returns false if it runs already.

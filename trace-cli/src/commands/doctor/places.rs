@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{fallocate, statvfs, FallocateFlags};
 use rustix::process::geteuid;
-use trace_manager::controller::{control_socket_path, Controller};
+use trace_manager::controller::{control_socket_path, Controller, ControllerError};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::default_socket_paths;
 
 use super::Finding;
+use crate::configuration;
+use crate::message::HINT;
 
 /// Less free space or memory is reported.
 const LITTLE: u64 = 1 << 30;
@@ -22,14 +24,8 @@ pub(super) fn findings(socket: Option<&Path>) -> impl Iterator<Item = Finding> {
     let here = Path::new(".");
     let free = statvfs(here).map(|status| status.f_bavail.saturating_mul(status.f_frsize));
     let free = free.map_err(io::Error::from);
-    [
-        socket_folder(runtime.as_deref()),
-        daemon(socket),
-        output(here),
-        space(free),
-        available(&memory),
-    ]
-    .into_iter()
+    let local = [output(here), space(free), available(&memory)];
+    [socket_folder(runtime.as_deref())].into_iter().chain(daemon(socket)).chain(local)
 }
 
 /// Checks the folder of the user's sockets. Root uses `/run`.
@@ -57,27 +53,43 @@ fn socket_folder(runtime: Option<&Path>) -> Finding {
     }
 }
 
-fn daemon(socket: Option<&Path>) -> Finding {
+/// Checks the daemon, and that its configuration is in use.
+fn daemon(socket: Option<&Path>) -> Vec<Finding> {
     let sockets = socket.map_or_else(default_socket_paths, |path| vec![path.to_owned()]);
     let connect = |path: &PathBuf| {
         let path = control_socket_path(path);
-        let sessions = Controller::connect(&path).and_then(|mut daemon| daemon.sessions());
-        sessions.map(|sessions| (path, sessions.len()))
+        let mut daemon = Controller::connect(&path)?;
+        let sessions = daemon.sessions()?;
+        let problems = configuration::problems(&mut daemon, &sessions);
+        let detail = format!("{} answers, {} sessions", path.display(), sessions.len());
+        Ok((detail, problems))
     };
-    let mut results: Vec<_> = sockets.iter().map(connect).collect();
-    match results.iter().find_map(|result| result.as_ref().ok()) {
-        Some((path, sessions)) => {
-            Finding::ok("daemon", format!("{} answers, {sessions} sessions", path.display()))
-        }
-        None => {
-            let first = results.swap_remove(0).err().map(|error| error.to_string());
-            let detail = first.unwrap_or_default().lines().next().unwrap_or_default().to_owned();
-            let without =
-                "no trace start; trace stop, status, snapshot, categories and follow find a \
-                           running trace record only";
-            Finding::limited("daemon", detail, without, "trace daemon --background --dir DIR")
+    let results: Vec<_> = sockets.iter().map(connect).collect();
+    let mut first: Option<ControllerError> = None;
+    for result in results {
+        match result {
+            Ok((detail, problems)) => {
+                let problems = problems.into_iter().map(not_in_use);
+                return [Finding::ok("daemon", detail)].into_iter().chain(problems).collect();
+            }
+            Err(error) => drop(first.get_or_insert(error)),
         }
     }
+    vec![no_daemon(&first.map(|error| error.to_string()).unwrap_or_default())]
+}
+
+fn no_daemon(error: &str) -> Finding {
+    let detail = error.lines().next().unwrap_or_default();
+    let without = "no trace start; trace stop, status, snapshot, categories and follow find a \
+                   running trace record only";
+    Finding::limited("daemon", detail, without, "trace daemon --background --dir DIR")
+}
+
+fn not_in_use(problem: String) -> Finding {
+    let without = "the daemon does not record as its configuration says";
+    let (detail, hint) = problem.split_once(HINT).unwrap_or((&problem, "correct it"));
+    let remedy = format!("{hint}, and kill -HUP the daemon, or start it again");
+    Finding::limited("configuration", detail, without, remedy)
 }
 
 /// Checks whether the directory can have archives, and files with reserved space.
@@ -160,7 +172,8 @@ mod tests {
     #[test]
     fn a_daemon_that_is_missing_has_a_remedy() {
         let directory = tempfile::tempdir().unwrap();
-        let finding = daemon(Some(&directory.path().join("manager.sock")));
+        let mut findings = daemon(Some(&directory.path().join("manager.sock")));
+        let finding = findings.remove(0);
         assert_eq!(finding.status, Status::Limited);
         let (without, remedy) = finding.remedy.unwrap();
         assert!(without.contains("snapshot, categories and follow find a running trace record"));

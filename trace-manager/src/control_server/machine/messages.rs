@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trace_protocol::control::{
-    ControlError, KeptSession, Output as ControlOutput, Reply, SessionInfo, SnapshotInfo, Summary,
-    ToController, ToDaemon, TraceConfig,
+    ConfigurationInfo, ControlError, KeptSession, Output as ControlOutput, Reply, SessionInfo,
+    SnapshotInfo, Summary, ToController, ToDaemon, TraceConfig,
 };
 use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
@@ -55,6 +55,8 @@ pub(in crate::control_server) enum Input {
     CategoriesSet(SessionId, Ticket, Result<Vec<String>, ControlError>),
     /// The category groups changed.
     Groups(CategoryGroups),
+    /// The configuration of this user is used so.
+    Configuration(u32, Box<ConfigurationInfo>),
     /// The daemon ends.
     ShutDown,
     /// Time passed.

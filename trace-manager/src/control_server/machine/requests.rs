@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trace_protocol::categories;
 use trace_protocol::control::{
-    check_categories, CategoryChange, ControlError, ErrorCode, FlushError, FollowRequest,
-    GeneralError, GroupInfo, Reply, Request, SnapshotRequest, StartError, StartRequest, StopError,
-    StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
+    check_categories, CategoryChange, ConfigurationInfo, ControlError, ErrorCode, FlushError,
+    FollowRequest, GeneralError, GroupInfo, Reply, Request, SnapshotRequest, StartError,
+    StartRequest, StopError, StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
 };
 
 use super::session::{ControlledSession, Phase, Starting, Waiting};
@@ -66,6 +66,7 @@ impl ControlMachine {
             Request::GetKnownCategories => return self.query_categories(ticket),
             Request::GetGroups => self.reply_groups(ticket),
             Request::GetSessions => self.query_sessions(ticket),
+            Request::GetConfiguration => self.reply_configuration(ticket),
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
             Request::Start(start) => return self.start(ticket, start, now),
             Request::Stop(stop) => return self.request_stop(ticket, &stop, now),
@@ -112,6 +113,20 @@ impl ControlMachine {
         });
         let groups = groups.collect();
         self.reply(ticket, Reply::Groups(groups));
+    }
+
+    /// Sessions of others have names that a controller does not see.
+    fn reply_configuration(&mut self, ticket: Ticket) {
+        let (owner, configuration) = &self.configuration;
+        let is_visible = self.peer(ticket).is_some_and(|peer| [0, *owner].contains(&peer.uid));
+        let configuration = match is_visible {
+            true => configuration.clone(),
+            false => ConfigurationInfo {
+                is_complete: configuration.is_complete,
+                ..ConfigurationInfo::default()
+            },
+        };
+        self.reply(ticket, Reply::Configuration(configuration));
     }
 
     fn query_sessions(&mut self, ticket: Ticket) {

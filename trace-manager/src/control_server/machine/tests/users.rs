@@ -1,3 +1,5 @@
+use trace_protocol::control::{ConfigurationInfo, ConfiguredFailure};
+
 use super::*;
 
 #[test]
@@ -91,6 +93,26 @@ fn users_have_their_own_names() {
     scene.started(ROOT, 3, detached("a"));
     scene.send(ROOT, stop("a", true));
     assert_eq!(scene.take_actions(), ["stop 3"], "root's own comes first");
+}
+
+/// Reasons have paths, and names of sessions.
+#[test]
+fn only_the_daemons_user_and_root_see_why_configured_sessions_do_not_run() {
+    let mut scene = Scene::new();
+    scene.connect(ROOT, 0);
+    scene.connect(3, USER + 1);
+    let failure = ConfiguredFailure { session: "a".to_owned(), reason: "full".to_owned() };
+    let configuration = ConfigurationInfo {
+        is_complete: true,
+        refused: Some("wrong".to_owned()),
+        failures: vec![failure],
+    };
+    scene.on(Input::Configuration(USER, Box::new(configuration.clone())));
+    let others = ConfigurationInfo { is_complete: true, ..ConfigurationInfo::default() };
+    for (client, expected) in [(CLIENT, &configuration), (ROOT, &configuration), (3, &others)] {
+        let reply = scene.call(client, Request::GetConfiguration);
+        assert_eq!(reply, Some(Reply::Configuration(expected.clone())));
+    }
 }
 
 #[test]
