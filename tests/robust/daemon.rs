@@ -13,6 +13,7 @@ mod processes;
 mod recorders;
 mod sessions;
 mod setup;
+mod silent;
 mod soak;
 mod triggers;
 mod two_daemons;

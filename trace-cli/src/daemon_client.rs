@@ -13,6 +13,7 @@ use crate::args::Format;
 use crate::compression::Compression;
 use crate::input::STANDARD;
 use crate::message::HINT;
+use crate::recorders::PATIENCE;
 
 /// Connects to the daemon whose registration socket is `socket`, or to the one that programs find.
 pub(crate) fn connect(socket: Option<&Path>) -> Result<Controller> {
@@ -20,6 +21,14 @@ pub(crate) fn connect(socket: Option<&Path>) -> Result<Controller> {
         Some(path) => Controller::connect(&control_socket_path(path))?,
         None => Controller::connect_default()?,
     })
+}
+
+/// Connects as [`connect`] does, for requests that a daemon answers at once: a command does not wait
+/// for one that is stopped.
+pub(crate) fn connect_to_query(socket: Option<&Path>) -> Result<Controller> {
+    let mut controller = connect(socket)?;
+    controller.set_timeout(Some(PATIENCE));
+    Ok(controller)
 }
 
 /// Opens an output for the daemon: standard output, a device or a pipe, or a new file in its

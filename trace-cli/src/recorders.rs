@@ -183,8 +183,7 @@ fn connect(directory: &Path) -> Option<Recorder> {
             controller.set_timeout(Some(PATIENCE));
             let sessions = controller.sessions().inspect_err(|error| {
                 // A recorder that has just ended is none.
-                if matches!(error, ControllerError::Io(it) if it.kind() == io::ErrorKind::TimedOut)
-                {
+                if matches!(error, ControllerError::NoAnswer { .. }) {
                     say(&format!("the recorder {pid} does not answer"));
                 }
             });

@@ -145,7 +145,7 @@ impl Controller {
     }
 
     /// Sets the longest time to wait for further bytes of a reply; by default there is no limit.
-    /// Beyond, a request fails with [`ControllerError::Io`], and the connection is useless.
+    /// Beyond, a request fails with [`ControllerError::NoAnswer`], and the connection is useless.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }

@@ -10,7 +10,7 @@ use trace_protocol::message::ClockSource;
 
 use super::status::{sessions, show_sessions};
 use crate::cli::{Items, ListArgs};
-use crate::daemon_client::{connect, print_json};
+use crate::daemon_client::{connect_to_query, print_json};
 use crate::exit;
 use crate::table::{print, Table};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<u8> {
         show_sessions(&sessions(socket)?, args.json)?;
         return Ok(exit::OK);
     }
-    let mut controller = connect(socket)?;
+    let mut controller = connect_to_query(socket)?;
     match args.items {
         Items::Providers => {
             show(args, controller.providers()?, provider_json, provider_table, "no programs")?;

@@ -6,15 +6,17 @@ use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_convert::visible;
-use trace_manager::controller::{end_of, ProviderStatistics, SessionInfo};
+use trace_manager::controller::{
+    end_of, Controller, ControllerError, ProviderStatistics, SessionInfo,
+};
 use trace_manager::End;
 use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::control::RefusalInfo;
 
 use crate::cli::StatusArgs;
 use crate::daemon_client::print_json;
-use crate::message::{counted, describe_text, say};
-use crate::recorders::Recorder;
+use crate::message::{counted, describe, describe_text, say};
+use crate::recorders::{Recorder, PATIENCE};
 use crate::sessions::{find_session, servers};
 use crate::table::{human_nanos, print, Table};
 use crate::{configuration, exit};
@@ -24,6 +26,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
     match &args.name {
         Some(name) => {
             let mut found = find_session(socket, name)?;
+            found.controller.set_timeout(Some(PATIENCE));
             show_providers(&found.controller.statistics(&found.name)?, args.json)?;
         }
         None => show_sessions(&sessions(socket)?, args.json)?,
@@ -42,18 +45,27 @@ pub(crate) struct ListedSession {
 /// run.
 pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<ListedSession>> {
     let (daemon, recorders) = servers(socket);
-    let of_daemon = match daemon {
-        Ok(mut controller) => {
-            let sessions = controller.sessions()?;
-            configuration::problems(&mut controller, &sessions).iter().for_each(|it| say(it));
-            sessions
+    let of_daemon = match daemon.and_then(sessions_of_daemon) {
+        Ok(sessions) => sessions,
+        Err(error) if !recorders.is_empty() => {
+            if let Some(ControllerError::NoAnswer { .. }) = error.downcast_ref() {
+                say(&describe(error.as_ref()));
+            }
+            Vec::new()
         }
-        Err(_) if !recorders.is_empty() => Vec::new(),
         Err(error) => return Err(error),
     };
     let of_daemon = of_daemon.into_iter().map(|info| ListedSession { info, recorder: None });
     let of_recorder = |it: Recorder| ListedSession { info: it.session, recorder: Some(it.pid) };
     Ok(of_daemon.chain(recorders.into_iter().map(of_recorder)).collect())
+}
+
+/// Returns the sessions of the daemon. Names configured ones that do not run.
+fn sessions_of_daemon(mut daemon: Controller) -> Result<Vec<SessionInfo>> {
+    daemon.set_timeout(Some(PATIENCE));
+    let sessions = daemon.sessions()?;
+    configuration::problems(&mut daemon, &sessions).iter().for_each(|it| say(it));
+    Ok(sessions)
 }
 
 /// Prints sessions.

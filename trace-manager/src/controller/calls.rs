@@ -101,7 +101,7 @@ impl Controller {
     /// Receives bytes. Waits for them.
     pub(super) fn receive(&mut self) -> Result<()> {
         if self.timeout.is_some_and(|timeout| !self.wait(timeout)) {
-            return Err(ControllerError::Io(io::ErrorKind::TimedOut.into()));
+            return Err(ControllerError::NoAnswer { pid: self.daemon.pid });
         }
         let mut buffer = vec![0; 64 << 10];
         match self.socket.recv(&mut buffer) {
@@ -157,7 +157,7 @@ impl Controller {
 }
 
 fn is_timeout(error: &ControllerError) -> bool {
-    matches!(error, ControllerError::Io(error) if error.kind() == io::ErrorKind::TimedOut)
+    matches!(error, ControllerError::NoAnswer { .. })
 }
 
 /// Returns the result of a request.

@@ -27,6 +27,12 @@ pub enum ControllerError {
     Refused(ControlError),
     /// The daemon has closed the connection, for this reason if it is known.
     Closed(Option<String>),
+    /// The daemon has not answered within the time of
+    /// [`Controller::set_timeout`](super::Controller::set_timeout).
+    NoAnswer {
+        /// Its process.
+        pid: u32,
+    },
     /// The socket failed.
     Io(io::Error),
     /// The daemon has sent a malformed message.
@@ -59,6 +65,11 @@ impl fmt::Display for ControllerError {
             Self::Closed(Some(reason)) => {
                 write!(f, "the daemon has closed the connection: {reason}")
             }
+            Self::NoAnswer { pid } => write!(
+                f,
+                "the daemon, process {pid}, does not answer\nhint: if it is stopped, continue it \
+                 with kill -CONT {pid}"
+            ),
             Self::Io(error) => write!(f, "the connection to the daemon failed: {error}"),
             Self::Protocol(error) => write!(f, "malformed message of the daemon: {error}"),
             Self::Unexpected { kind } => {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
@@ -16,8 +17,11 @@ use trace_manager::SessionSummary;
 
 use crate::daemon_client::connect;
 use crate::exit;
-use crate::message::{describe, say, HINT};
+use crate::message::{describe, say, say_after, HINT};
 use crate::recorders::PATIENCE;
+
+/// A daemon that takes longer to end is waited for with a message.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Ends the daemon as SIGTERM does, and returns when it has ended. Names the sessions whose
 /// archives are not complete.
@@ -35,8 +39,10 @@ pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
     }
     // Fails before it stops sessions, if the process is another user's.
     Pid::from_raw(i32::try_from(pid)?).map_or(Ok(()), test_kill_process).with_context(failed)?;
+    let waits = say_after(SOON, format!("waiting for the daemon, process {pid}, to end"));
     let failures = end(controller, &process).with_context(failed)?;
     wait(&process).with_context(failed)?;
+    drop(waits);
     failures.iter().for_each(|failure| say(failure));
     say(&format!("the daemon, process {pid}, has ended"));
     Ok(if failures.is_empty() { exit::OK } else { exit::FAILURE })
@@ -47,9 +53,15 @@ pub(super) fn run(socket: Option<&Path>) -> Result<u8> {
 fn end(mut controller: Controller, process: &OwnedFd) -> Result<Vec<String>> {
     let signal = || pidfd_send_signal(process, Signal::Term);
     controller.set_timeout(Some(PATIENCE));
-    let Ok(sessions) = controller.sessions() else {
-        signal()?;
-        return Ok(Vec::new());
+    let sessions = match controller.sessions() {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            if let ControllerError::NoAnswer { .. } = error {
+                say(&error.to_string());
+            }
+            signal()?;
+            return Ok(Vec::new());
+        }
     };
     // Names are those of a user, and root sees the sessions of all.
     let own = sessions.into_iter().filter(|session| session.uid == geteuid().as_raw());

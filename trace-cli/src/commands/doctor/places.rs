@@ -14,6 +14,7 @@ use trace_protocol::socket::default_socket_paths;
 use super::Finding;
 use crate::configuration;
 use crate::message::HINT;
+use crate::recorders::PATIENCE;
 
 /// Less free space or memory is reported.
 const LITTLE: u64 = 1 << 30;
@@ -59,6 +60,7 @@ fn daemon(socket: Option<&Path>) -> Vec<Finding> {
     let connect = |path: &PathBuf| {
         let path = control_socket_path(path);
         let mut daemon = Controller::connect(&path)?;
+        daemon.set_timeout(Some(PATIENCE));
         let sessions = daemon.sessions()?;
         let problems = configuration::problems(&mut daemon, &sessions);
         let detail = format!("{} answers, {} sessions", path.display(), sessions.len());
@@ -75,14 +77,19 @@ fn daemon(socket: Option<&Path>) -> Vec<Finding> {
             Err(error) => drop(first.get_or_insert(error)),
         }
     }
-    vec![no_daemon(&first.map(|error| error.to_string()).unwrap_or_default())]
+    vec![no_daemon(first)]
 }
 
-fn no_daemon(error: &str) -> Finding {
-    let detail = error.lines().next().unwrap_or_default();
+fn no_daemon(error: Option<ControllerError>) -> Finding {
+    let text = error.as_ref().map(ControllerError::to_string).unwrap_or_default();
+    let (detail, hint) = text.split_once(HINT).unwrap_or((&text, ""));
+    let remedy = match error {
+        Some(ControllerError::NoAnswer { .. }) => hint,
+        _ => "trace daemon --background --dir DIR",
+    };
     let without = "no trace start; trace stop, status, snapshot, categories and follow find a \
                    running trace record only";
-    Finding::limited("daemon", detail, without, "trace daemon --background --dir DIR")
+    Finding::limited("daemon", detail, without, remedy)
 }
 
 fn not_in_use(problem: String) -> Finding {

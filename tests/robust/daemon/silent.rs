@@ -1,0 +1,47 @@
+//! A daemon and programs that do not answer.
+
+use super::*;
+
+#[test]
+fn commands_do_not_wait_for_a_daemon_that_does_not_answer() {
+    let daemon = Daemon::start();
+    daemon.signal(Signal::Stop);
+    let pid = daemon.child.id();
+    let start = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        command.arg("--socket").arg(daemon.path("manager.sock")).current_dir(&daemon.directory);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let commands =
+        [&["status"][..], &["status", "web"], &["list", "sessions"], &["list", "groups"]];
+    let refused = commands.map(start);
+    let doctor = start(&["doctor"]);
+    let expected = format!(
+        "the daemon, process {pid}, does not answer\nhint: if it is stopped, continue it with \
+         kill -CONT {pid}\n"
+    );
+    for child in refused {
+        let run = Run::end_of(child);
+        assert!(run.code() == 1 && run.stderr().ends_with(&expected), "{run:?}");
+    }
+    let run = Run::end_of(doctor);
+    let text = run.stdout();
+    assert!(text.contains(&format!("the daemon, process {pid}, does not answer")), "{run:?}");
+    assert!(text.contains("kill -CONT") && text.contains("free space"), "{run:?}");
+}
+
+#[test]
+fn the_command_that_stops_a_daemon_names_the_process_that_it_waits_for() {
+    let mut daemon = Daemon::start();
+    daemon.signal(Signal::Stop);
+    let mut stop = trace(&["daemon", "--stop", "--socket"]);
+    stop.arg(daemon.path("manager.sock"));
+    let messages = std::fs::File::create(daemon.path("messages")).unwrap();
+    let mut stop = stop.stderr(messages).spawn().unwrap();
+    let waits = format!("waiting for the daemon, process {}, to end\n", daemon.child.id());
+    let text = || std::fs::read_to_string(daemon.path("messages")).unwrap();
+    wait_until("it says so", || text().contains(&waits));
+    daemon.signal(Signal::Cont);
+    assert_eq!(daemon.wait(), Some(0));
+    assert!(stop.wait().unwrap().success());
+}
