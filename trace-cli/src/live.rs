@@ -3,22 +3,21 @@
 mod completeness;
 mod file;
 mod flusher;
+mod stream;
 mod threads;
 
 use std::io::{self, Read};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use trace_format::{notes, ReadError, Value};
-use trace_format::{Decoder, Item, Record};
+use trace_format::{notes, Decoder, Item, ReadError, Record, Value};
 
 use crate::input::open_complete;
-use crate::sessions::find_session;
 use completeness::Completeness;
 pub(crate) use file::{partial_path, GrowingFile};
 use flusher::Flusher;
+use stream::Stream;
 pub(crate) use threads::Threads;
 
 /// Bytes that are read at once.
@@ -29,10 +28,12 @@ pub(crate) struct Source {
     input: Input,
     block: Vec<u8>,
     completeness: Completeness,
+    /// Whether the stream has ended within a record, with the process that records the session.
+    is_cut: bool,
 }
 
 enum Input {
-    Stream(UnixStream),
+    Stream(Box<Stream>),
     File(GrowingFile, Option<Box<Flusher>>),
     Complete(Box<dyn Read>),
 }
@@ -53,41 +54,49 @@ impl Source {
         let path = Path::new(input);
         let input = match is_path(path) {
             true => open_file(path, socket)?,
-            false => match follow(input, categories, socket) {
+            false => match Stream::open(input, categories, socket).map(Box::new) {
                 Err(_) if path.is_file() => open_file(path, socket)?,
-                stream => stream?,
+                stream => Input::Stream(stream?),
             },
         };
-        Ok(Self { input, block: vec![0; BLOCK], completeness: Completeness::default() })
+        let completeness = Completeness::default();
+        Ok(Self { input, block: vec![0; BLOCK], completeness, is_cut: false })
     }
 
-    /// Calls `visit` with each record that was received. Returns the last error.
+    /// Calls `visit` with each record that was received. Returns the last error, unless it is the
+    /// end of a stream with the process that records the session.
     pub(crate) fn drain(
         &mut self,
         decoder: &mut Decoder,
         mut visit: impl FnMut(&Item<'_>) -> Result<()>,
     ) -> Result<Option<ReadError>> {
-        drain(decoder, |item| {
+        let error = drain(decoder, |item| {
             self.completeness.note(item);
             visit(item)
-        })
+        })?;
+        if let (Some(ReadError::Truncated { .. }), Input::Stream(stream)) =
+            (&error, &mut self.input)
+        {
+            self.is_cut = stream.is_gone();
+        }
+        Ok(error.filter(|_| !self.is_cut))
     }
 
-    /// Returns the number of providers whose last records may be missing, at the end of a session's
-    /// stream. Files may be of other programs.
-    pub(crate) fn ends_early(&self) -> u64 {
-        match self.input {
-            Input::Stream(_) => self.completeness.present(),
-            Input::File(..) | Input::Complete(_) => 0,
-        }
+    /// Returns a message if records are missing at the end of a session's stream. Files may be of
+    /// other programs.
+    pub(crate) fn early_end(&mut self) -> Option<String> {
+        let Input::Stream(stream) = &mut self.input else { return None };
+        let programs = self.completeness.present();
+        (self.is_cut || programs > 0).then(|| stream.early_end(programs))
     }
 
     /// Feeds the next bytes to the decoder. Waits for them for at most `timeout`.
     pub(crate) fn read(&mut self, decoder: &mut Decoder, timeout: Duration) -> io::Result<State> {
         let read = match &mut self.input {
             Input::Stream(stream) => {
-                stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
-                stream.read(&mut self.block)
+                let timeout = timeout.max(Duration::from_millis(1));
+                stream.socket.set_read_timeout(Some(timeout))?;
+                stream.socket.read(&mut self.block)
             }
             Input::File(file, flusher) => {
                 match read_flushed(file, flusher, &mut self.block, timeout)? {
@@ -140,13 +149,6 @@ fn open_file(path: &Path, socket: Option<&Path>) -> Result<Input> {
         false => None,
     };
     Ok(complete.map_or(Input::File(file, flusher), Input::Complete))
-}
-
-fn follow(session: &str, categories: &[String], socket: Option<&Path>) -> Result<Input> {
-    let (ours, theirs) = UnixStream::pair().context("cannot create a socket")?;
-    let mut found = find_session(socket, session)?;
-    found.controller.follow(&found.name, categories, &theirs)?;
-    Ok(Input::Stream(ours))
 }
 
 /// Returns whether an argument can only be a path, and not the name of a session.

@@ -83,7 +83,8 @@ fn sessions_of(daemon: &mut Controller) -> Option<Vec<SessionInfo>> {
     sessions.ok()
 }
 
-fn is_named(session: &SessionInfo, name: &str) -> bool {
+/// Returns whether a name means this session. An empty one means each that has not ended.
+pub(crate) fn is_named(session: &SessionInfo, name: &str) -> bool {
     match name.is_empty() {
         true => is_running(session),
         false => session.name == name,
@@ -93,6 +94,11 @@ fn is_named(session: &SessionInfo, name: &str) -> bool {
 /// Returns whether a session has not ended.
 pub(crate) fn is_running(session: &SessionInfo) -> bool {
     session.state != SessionState::Stopped
+}
+
+/// Returns where the records are of a session whose daemon is gone, as a hint.
+pub(crate) fn place(archive: &Path) -> String {
+    format!("what was recorded until then is in {}, if the session had a guard", archive.display())
 }
 
 fn list(of_daemon: &[SessionInfo], recorders: &[Recorder]) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use trace_analyze::is_clock_anchor;
 use trace_convert::text::{self, Names};
-use trace_format::{notes, Decoder, Item, Record};
+use trace_format::{Decoder, Item, Record};
 
 use crate::cli::{Filter, FollowArgs, FollowFormat};
 use crate::live::{self, Source, State, Threads};
@@ -38,8 +38,8 @@ pub(crate) fn run(args: &FollowArgs) -> Result<u8> {
             break;
         }
     }
-    if let missing @ 1.. = source.ends_early() {
-        say(&format!("{}: {missing}", notes::ENDS_EARLY));
+    if let Some(message) = source.early_end() {
+        say(&message);
         code = exit::INCOMPLETE;
     }
     if printer.lost != 0 {

@@ -23,6 +23,7 @@ use crate::daemon_client::connect;
 use crate::exit;
 use crate::message::HINT;
 use crate::near::nearest;
+use crate::sessions::place;
 
 /// The most programs that a message lists.
 const LISTED: usize = 10;
@@ -65,10 +66,7 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
 fn with_place(error: Error, output: &Path) -> Error {
     use ControllerError::{Closed, Io};
     match error.downcast_ref() {
-        Some(Closed(_) | Io(_)) => anyhow!(
-            "{error}{HINT}what was recorded until then is in {}, if the session had a guard",
-            output.display()
-        ),
+        Some(Closed(_) | Io(_)) => anyhow!("{error}{HINT}{}", place(output)),
         _ => error,
     }
 }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::DefaultTerminal;
-use trace_format::{notes, Decoder};
+use trace_format::Decoder;
 
 use crate::cli::TopArgs;
 use crate::live::{Source, State, Threads};
@@ -98,14 +98,12 @@ impl Feed {
         }
     }
 
-    /// Returns the exit code. Says it if the records of programs that had not left have ended.
-    fn code(&self) -> u8 {
-        let missing = if self.has_ended { self.source.ends_early() } else { 0 };
-        if missing > 0 {
-            say(&format!("{}: {missing}", notes::ENDS_EARLY));
-        }
-        match missing + self.window.lost + self.window.malformed {
-            0 => exit::OK,
+    /// Returns the exit code. Reports a stream that has ended early.
+    fn code(&mut self) -> u8 {
+        let message = if self.has_ended { self.source.early_end() } else { None };
+        message.iter().for_each(|message| say(message));
+        match self.window.lost + self.window.malformed {
+            0 if message.is_none() => exit::OK,
             _ => exit::INCOMPLETE,
         }
     }
