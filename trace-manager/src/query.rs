@@ -116,6 +116,8 @@ pub struct ProviderStatistics {
     pub events: u64,
     /// Its bytes in the session's archive so far.
     pub bytes: u64,
+    /// Whether it has answered the start.
+    pub answered_start: bool,
     /// How it left the session, if it has.
     pub end: Option<End>,
 }

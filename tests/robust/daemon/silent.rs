@@ -45,3 +45,43 @@ fn the_command_that_stops_a_daemon_names_the_process_that_it_waits_for() {
     assert_eq!(daemon.wait(), Some(0));
     assert!(stop.wait().unwrap().success());
 }
+
+/// It may be in a debugger.
+#[test]
+fn a_start_names_the_programs_that_have_not_answered() {
+    let daemon = Daemon::start();
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let pid = Pid::from_raw(program.pid() as i32).unwrap();
+    kill_process(pid, Signal::Stop).unwrap();
+    let run = daemon.run(&["start", "--name", "web", "--start-timeout", "1s", "-o", "out.fxt"]);
+    let silent = format!("subject ({}) did not answer the start in time", program.pid());
+    assert!(run.code() == 0 && run.stderr().contains(&silent), "{run:?}");
+    assert_eq!(daemon.json(&["status", "web"])[0]["answered_start"], false);
+    kill_process(pid, Signal::Cont).unwrap();
+    daemon.wait_for_events("web", 1);
+    daemon.json(&["stop", "web"]);
+}
+
+#[test]
+fn a_start_that_is_interrupted_reports_that_the_session_goes_on() {
+    let daemon = Daemon::start();
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let pid = Pid::from_raw(program.pid() as i32).unwrap();
+    kill_process(pid, Signal::Stop).unwrap();
+    let mut start = trace(&["start", "--name", "web", "--start-timeout", "60s", "--socket"]);
+    start.arg(daemon.path("manager.sock")).arg("-o").arg(daemon.path("out.fxt"));
+    let start = start.stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the session starts", || {
+        std::thread::sleep(BETWEEN_REQUESTS);
+        daemon.json(&["status"])[0]["state"] == "starting"
+    });
+    kill_process(Pid::from_child(&start), Signal::Int).unwrap();
+    let run = Run::end_of(start);
+    let hint = "session web goes on\nhint: end it with trace stop web\n";
+    assert!(run.stderr().ends_with(hint), "{run:?}");
+    assert_eq!(daemon.json(&["status"])[0]["name"], "web");
+    kill_process(pid, Signal::Cont).unwrap();
+    daemon.json(&["stop", "web"]);
+}

@@ -1,5 +1,7 @@
 //! `trace start`
 
+mod interruption;
+
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,8 @@ use anyhow::{anyhow, bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, Output, ProviderFilter, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
+    Controller, Output, ProviderFilter, ProviderSpec, ProviderStatistics, RotationOptions,
+    SnapshotOptions, TraceConfig,
 };
 use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
@@ -20,20 +23,42 @@ use super::record::{categories, configuration};
 use crate::cli::{RecordFormat, SessionArgs, StartArgs};
 use crate::daemon_client::{connect, output, print_json, refuse_compressed};
 use crate::exit;
-use crate::message::HINT;
+use crate::message::{say, say_after, HINT};
+
+/// A start that takes longer is reported.
+const SOON: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
     check(args)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
-    let name = start(&mut controller, &request)?;
+    let name = initialize(&mut controller, &request)?;
+    interruption::report(&name)?;
+    let waits = say_after(SOON, format!("waiting for session {name} to record"));
+    controller.start(&name)?;
+    drop(waits);
+    // The session records, whatever this one returns.
+    let programs = controller.statistics(&name).unwrap_or_default();
+    programs.iter().filter_map(silent).for_each(|line| say(&line));
     if args.json {
         print_json(&json!({ "session": name }))?;
     } else {
-        crate::say(&format!("session {name} records; stop it with trace stop {name}"));
+        say(&format!("session {name} records; stop it with trace stop {name}"));
     }
     Ok(exit::OK)
+}
+
+/// Returns a message about a program that has not answered the start in time.
+fn silent(program: &ProviderStatistics) -> Option<String> {
+    let is_silent = !program.answered_start && program.end.is_none();
+    let name = visible(&program.name);
+    is_silent.then(|| {
+        format!(
+            "{name} ({}) did not answer the start in time: it records when it does",
+            program.pid
+        )
+    })
 }
 
 /// Fails if the output is to be logs: a daemon writes archives.

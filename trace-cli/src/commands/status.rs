@@ -203,6 +203,7 @@ fn provider_json(provider: &ProviderStatistics) -> Value {
         "wrapped_count": provider.wrapped_count,
         "durable_used": durable_used(provider),
         "buffer_size": provider.buffer_size,
+        "answered_start": provider.answered_start,
         "end": end(provider).map(|end| end.to_string()),
     })
 }

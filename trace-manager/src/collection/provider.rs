@@ -236,6 +236,7 @@ impl ProviderData {
             buffer_size: self.layout.total_size() as u64,
             events: self.events(),
             bytes: 0,
+            answered_start: true,
             end: None,
         }
     }

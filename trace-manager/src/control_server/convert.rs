@@ -145,6 +145,7 @@ pub(super) fn statistics(of: ProviderStatistics) -> control::ProviderStatistics 
         buffer_size: of.buffer_size,
         events: of.events,
         bytes: of.bytes,
+        answered_start: of.answered_start,
         end: of.end.as_ref().map(end_kind),
         violation: of.end.as_ref().map(violation).unwrap_or_default(),
     }

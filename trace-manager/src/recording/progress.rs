@@ -81,6 +81,7 @@ fn of_departed(summary: &ProviderSummary) -> ProviderStatistics {
         buffer_size: summary.buffer_size,
         events: summary.events,
         bytes: summary.bytes,
+        answered_start: summary.answered_start,
         end: Some(summary.end.clone()),
     }
 }

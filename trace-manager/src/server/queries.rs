@@ -11,6 +11,7 @@ use super::active::Active;
 use super::categories_query::CategoriesQuery;
 use super::connection::Connection;
 use super::state::EventLoop;
+use crate::collection::Collection;
 use crate::machine::ProviderId;
 use crate::query::{Categories, ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 use crate::recording::Uncounted;
@@ -60,8 +61,20 @@ impl EventLoop {
 
     /// Returns the statistics of a session's providers; `None` if the session has ended.
     pub(super) fn statistics(&self, session: u64) -> Option<Vec<ProviderStatistics>> {
-        let active = self.active.get(&session)?;
-        Some(active.recording.statistics(self.collection.as_ref()?))
+        let (active, collection) = (self.active.get(&session)?, self.collection.as_ref()?);
+        let silent = self.silent(collection);
+        let mut all = active.recording.statistics(collection);
+        all.iter_mut().for_each(|it| it.answered_start &= !silent.contains(&it.id));
+        Some(all)
+    }
+
+    /// Returns the numbers in archives of the providers that have not answered their start.
+    fn silent(&self, collection: &Collection) -> BTreeSet<u32> {
+        let is_silent = |id: &&ProviderId| {
+            self.coordinator.tracee(**id).is_some_and(|tracee| !tracee.replies().start)
+        };
+        let silent = self.connections.keys().filter(is_silent);
+        silent.filter_map(|id| Some(collection.provider(*id)?.id())).collect()
     }
 
     /// Returns the buffers of a session's providers, to count their events on another thread.

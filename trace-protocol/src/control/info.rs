@@ -64,6 +64,8 @@ record! {
         pub events: u64,
         /// Its bytes in the session's archive so far.
         pub bytes: u64,
+        /// Whether it has answered the start.
+        pub answered_start: bool,
         /// How it left the session, if it has.
         pub end: Option<EndKind>,
         /// The violation, if it was cut off.
