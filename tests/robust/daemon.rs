@@ -5,6 +5,7 @@ mod ending;
 mod flight;
 mod full_disk;
 mod long_soak;
+mod messages;
 #[path = "../harness/numbered.rs"]
 mod numbered;
 mod pausing;

@@ -216,12 +216,9 @@ impl ControlLoop {
             let Ok(message) = self.messages.try_recv() else { return };
             match message {
                 Message::Opened(id, running) => {
-                    let Running { handle, output, owner, .. } = &*running;
-                    self.shared.log(
-                        Level::Info,
-                        *owner,
-                        format_args!("session {} writes {output}", handle.number()),
-                    );
+                    let Running { name, output, owner, .. } = &*running;
+                    let line = format_args!("session {name} writes {output}");
+                    self.shared.log(Level::Info, *owner, line);
                     self.sessions.insert(id, *running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
@@ -258,20 +255,9 @@ impl ControlLoop {
     }
 
     fn session_ended(&mut self, id: SessionId, summary: &Summary) {
-        let Some(Running { handle, output, owner, .. }) = self.sessions.remove(&id) else {
-            return;
-        };
-        let (number, bytes) = (handle.number(), summary.bytes);
-        let log = |level, message| self.shared.log(level, owner, message);
-        match &summary.failure {
-            None => log(
-                Level::Info,
-                format_args!("session {number} has ended: {bytes} bytes in {output}"),
-            ),
-            Some(failure) => {
-                log(Level::Error, format_args!("session {number} has failed: {}", failure.reason))
-            }
-        }
+        let Some(session) = self.sessions.remove(&id) else { return };
+        let (level, line) = session.end(summary);
+        self.shared.log(level, session.owner, format_args!("{line}"));
     }
 
     fn dispatch(&mut self, input: Input) {
@@ -308,7 +294,9 @@ impl ControlLoop {
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }
             Output::Stop(id) => self.sessions.get(&id).into_iter().for_each(Running::stop),
-            Output::Discard(id) => self.sessions.get(&id).into_iter().for_each(Running::discard),
+            Output::Discard(id) => {
+                self.sessions.get_mut(&id).into_iter().for_each(Running::discard);
+            }
             Output::Flush(id) => {
                 handle(id).into_iter().for_each(|it| it.flush());
                 self.recent.forget(id);

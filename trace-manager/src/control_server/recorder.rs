@@ -84,7 +84,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let Running { guard_failure, .. } = running;
     let (handle, output, kept) =
         (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
-    let running = Running { owner, ..running };
+    let running = Running { owner, name: name.clone(), ..running };
     shared.send(Message::Opened(id, Box::new(running)));
     while let Some(notice) = next_notice(&handle) {
         if let Some(message) = Message::announcing(id, &queue, &notice) {
@@ -92,26 +92,21 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
         }
         match notice {
             Notice::GuardFailed { reason } => log::warn!(
-                "session {}: the guard will not complete the archive if the daemon is killed: \
-                 {reason}",
-                handle.number()
+                "session {name}: the guard will not complete the archive if the daemon is killed: \
+                 {reason}"
             ),
             // Programs cause these, so that they are limited in all sessions.
-            Notice::Refused(Refusal { name, pid, reason }) => shared.log(
+            Notice::Refused(Refusal { name: program, pid, reason }) => shared.log(
                 Level::Warn,
                 Some(uid),
-                format_args!(
-                    "session {} does not record {name} ({pid}): {reason}",
-                    handle.number()
-                ),
+                format_args!("session {name} does not record {program} ({pid}): {reason}"),
             ),
-            Notice::Restart { name, pid } => shared.log(
+            Notice::Restart { name: program, pid } => shared.log(
                 Level::Warn,
                 Some(uid),
                 format_args!(
-                    "session {}: the recording of {name} ({pid}) was interrupted by another \
-                     session",
-                    handle.number()
+                    "session {name}: the recording of {program} ({pid}) was interrupted by another \
+                     session"
                 ),
             ),
             Notice::Stopped => {
@@ -134,11 +129,11 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
         }
     }
     if queue.dropped() != 0 {
-        let (number, dropped) = (handle.number(), queue.dropped());
+        let dropped = queue.dropped();
         shared.log(
             Level::Warn,
             owner,
-            format_args!("session {number}: {dropped} alerts and snapshots were not announced"),
+            format_args!("session {name}: {dropped} alerts and snapshots were not announced"),
         );
     }
     let mut summary = Box::new(end(&handle, output, transfer));

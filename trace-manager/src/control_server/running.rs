@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use trace_protocol::control::{ControlError, GeneralError};
+use log::Level;
+use trace_protocol::control::{ControlError, GeneralError, Summary};
 use trace_protocol::message::BufferDisposition;
 
 use super::companion::StartCompanion;
@@ -19,6 +20,8 @@ const ONLY_AT_START: &str = "categories of the kernel cannot be added to a runni
 /// A session that has started.
 pub(super) struct Running {
     pub(super) handle: Arc<SessionHandle>,
+    /// Its name; empty if the process has started it itself.
+    pub(super) name: String,
     /// Its output, for people.
     pub(super) output: String,
     /// The user whose limit of messages in the log it has; `None` for those of the daemon itself.
@@ -31,6 +34,8 @@ pub(super) struct Running {
     pub(super) kept: Option<KeptFile>,
     /// Why its categories cannot change, if they cannot.
     pub(super) fixed_categories: Option<String>,
+    /// Whether its archive is to be removed.
+    pub(super) is_aborted: bool,
     /// What differs for the session that this process has started itself.
     pub(super) served: Option<Served>,
 }
@@ -44,12 +49,14 @@ impl Running {
     pub(super) fn new(handle: Arc<SessionHandle>, output: String) -> Self {
         Self {
             handle,
+            name: String::new(),
             output,
             owner: None,
             guard_failure: None,
             counted: None,
             kept: None,
             fixed_categories: None,
+            is_aborted: false,
             served: None,
         }
     }
@@ -67,9 +74,35 @@ impl Running {
         }
     }
 
-    pub(super) fn discard(&self) {
+    pub(super) fn discard(&mut self) {
+        self.is_aborted = true;
         self.kept.iter().for_each(KeptFile::remove);
         self.handle.discard();
+    }
+
+    /// Returns a line for the log about its end.
+    pub(super) fn end(&self, summary: &Summary) -> (Level, String) {
+        let Self { name, output, is_aborted, .. } = self;
+        let bytes = summary.bytes;
+        let removed = match summary.parts_removed {
+            0 => String::new(),
+            removed => format!(", and {removed} parts are removed"),
+        };
+        let files = match summary.parts.as_slice() {
+            [] => output.clone(),
+            [part] => part.clone() + &removed,
+            [first, .., last] => format!("{first} to {last}{removed}"),
+        };
+        match &summary.failure {
+            Some(failure) => {
+                (Level::Error, format!("session {name} has failed: {}", failure.reason))
+            }
+            // An abort that comes too late does not remove the archive.
+            None if *is_aborted && bytes == 0 => {
+                (Level::Info, format!("session {name} was aborted"))
+            }
+            None => (Level::Info, format!("session {name} has ended: {bytes} bytes in {files}")),
+        }
     }
 
     pub(super) fn set_categories(

@@ -73,7 +73,7 @@ impl Log for Logger {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            let text = record.args().to_string();
+            let text = message::describe_text(&record.args().to_string());
             self.queue.push(line(self.is_journal, record.level(), &text));
         }
     }
