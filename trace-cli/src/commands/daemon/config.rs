@@ -16,6 +16,7 @@ use crate::cli::StartArgs;
 use crate::commands::start;
 use crate::defaults::Setting;
 use crate::message::HINT;
+use crate::near::{distance, nearest};
 
 /// The start of a group's name among categories.
 const GROUP: char = '#';
@@ -62,10 +63,19 @@ impl Config {
         Ok(())
     }
 
+    /// Returns a hint about the groups.
+    fn defined(&self) -> String {
+        let names: Vec<_> = self.groups.keys().map(|name| format!("#{name}")).collect();
+        match names.is_empty() {
+            true => "define it in the table [groups]".to_owned(),
+            false => format!("the table [groups] has {}", names.join(", ")),
+        }
+    }
+
     fn check_group(&self, pattern: &str) -> Result<()> {
         match pattern.strip_prefix(GROUP) {
             Some(name) if !self.groups.contains_key(name) => {
-                bail!("there is no category group '{pattern}'")
+                bail!("there is no category group '{pattern}'{HINT}{}", self.defined())
             }
             None if pattern.starts_with("-#") || pattern.contains("/#") => {
                 bail!("'{pattern}': a group is neither excluded nor for a single program")
@@ -108,8 +118,11 @@ fn session(name: &str, options: Table) -> Result<StartArgs> {
         line.push(format!("--output={name}.fxt"));
     }
     for (option, value) in options {
-        if matches!(option.as_str(), "name" | "socket" | "json") {
+        if !is_key(&option) {
             bail!("'{option}' is not an option of a session in a configuration");
+        }
+        if !keys(&command).contains(&option.as_str()) {
+            return Err(unknown(&option, keys(&command)));
         }
         let Setting { option, values } = Setting::new(option, value)?;
         let arg = command.get_arguments().find(|arg| arg.get_long() == Some(&option));
@@ -129,12 +142,33 @@ fn session(name: &str, options: Table) -> Result<StartArgs> {
     })
 }
 
+/// Returns whether an option of `trace start` can be a key.
+fn is_key(option: &str) -> bool {
+    !matches!(option, "name" | "socket" | "json")
+}
+
+/// Returns the keys of a session.
+fn keys(command: &clap::Command) -> Vec<&str> {
+    command.get_arguments().filter_map(clap::Arg::get_long).filter(|it| is_key(it)).collect()
+}
+
+/// Returns the error for a key that no session has, with the one that was perhaps meant.
+fn unknown(key: &str, keys: Vec<&str>) -> anyhow::Error {
+    let nearest = nearest(key, keys, |it| (*it).to_owned()).into_iter().next().unwrap_or_default();
+    let hint = match distance(key, nearest) <= key.len() / 3 {
+        true => format!("did you mean {nearest}?"),
+        false => "keys are the long names of options of trace start".to_owned(),
+    };
+    anyhow!("'{key}' is not a key of a session{HINT}{hint}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
     use super::*;
     use crate::args::Mode;
+    use crate::message::describe;
 
     #[test]
     fn a_flight_recorder_has_five_lines() {
@@ -185,7 +219,16 @@ mod tests {
             ("[groups]\na = ['b*c']", "group 'a'"),
             ("[session]\na = 1", "'session.a' is not a table"),
             ("[session.a]\nmode = 'round'", "invalid value 'round'"),
-            ("[session.a]\ncolor = 'red'", "unexpected argument '--color'"),
+            (
+                "[session.a]\ncolor = 'red'",
+                "session 'a': 'color' is not a key of a session\nhint: keys",
+            ),
+            ("[session.a]\nbufer-size = 1", "key of a session\nhint: did you mean buffer-size?"),
+            ("[session.a]\ncategories = '#c'", "'#c'\nhint: define it in the table [groups]"),
+            (
+                "[session.a]\ncategories = '#c'\n[groups]\nd = 'e'",
+                "hint: the table [groups] has #d",
+            ),
             ("[session.a]\nname = 'b'", "'name' is not an option of a session"),
             ("[session.a]\nduration = {}", "the value of 'duration' is not"),
             ("[groups]\na = ['b', '#c']\nc = ['d']", "group 'a': it has categories, and no other"),
@@ -197,7 +240,7 @@ mod tests {
             ("[session.'a b']", "session 'a b': a session's name has 1 to 64 letters"),
             ("[session.a]\ntrigger = 'b:exit'", "session 'a': the trigger 'alert:b:exit=0' sets"),
         ] {
-            let error = format!("{:#}", Config::parse(text).unwrap_err());
+            let error = describe(Config::parse(text).unwrap_err().as_ref());
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -178,7 +178,9 @@ impl ControlMachine {
                 Some(name) => match self.groups.get(name) {
                     Some(group) => expanded.extend_from_slice(group),
                     None => {
-                        let reason = format!("there is no category group '#{name}'");
+                        let reason = format!(
+                            "there is no category group '#{name}'\nhint: trace list groups shows them"
+                        );
                         return Err(general(GeneralError::BadRequest, reason));
                     }
                 },

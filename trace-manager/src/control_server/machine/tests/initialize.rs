@@ -38,7 +38,8 @@ fn groups_are_expanded() {
     assert_eq!(scene.actions, [r#"open 1 ["db", "http*", "-http.cache"]"#]);
     let unknown = TraceConfig { categories: vec!["#db".to_owned()], ..named("b") };
     let reason = general(initialize(&mut scene, unknown.clone()), GeneralError::BadRequest);
-    assert_eq!(reason, "there is no category group '#db'");
+    let expected = "there is no category group '#db'\nhint: trace list groups shows them";
+    assert_eq!(reason, expected);
     scene.on(Input::Groups([("db".to_owned(), vec!["sql".to_owned()])].into()));
     assert_eq!(initialize(&mut scene, unknown), Some(Reply::Initialized("b".to_owned())));
 }
