@@ -10,6 +10,7 @@ use trace_convert::visible;
 
 use crate::cli::DoctorArgs;
 use crate::daemon_client::print_json;
+use crate::message::describe_text;
 use crate::{exit, table};
 
 /// The result of a check.
@@ -35,7 +36,8 @@ struct Finding {
 
 impl Finding {
     fn ok(subject: &'static str, detail: impl Into<String>) -> Self {
-        Self { subject, status: Status::Ok, detail: detail.into(), remedy: None }
+        let detail = describe_text(&detail.into());
+        Self { subject, status: Status::Ok, detail, remedy: None }
     }
 
     fn limited(
@@ -44,8 +46,8 @@ impl Finding {
         without: &'static str,
         remedy: impl Into<String>,
     ) -> Self {
-        let remedy = Some((without, remedy.into()));
-        Self { subject, status: Status::Limited, detail: detail.into(), remedy }
+        let (detail, remedy) = (describe_text(&detail.into()), Some((without, remedy.into())));
+        Self { subject, status: Status::Limited, detail, remedy }
     }
 
     fn missing(
@@ -135,5 +137,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(as_json(&[missing])[0]["status"], "missing");
+        let full = Finding::ok("output", "a: No space left on device (os error 28)");
+        assert_eq!(as_json(&[full])[0]["detail"], "a: no space left on device");
     }
 }

@@ -107,7 +107,11 @@ pub(crate) fn show_sessions(sessions: &[ListedSession], as_json: bool) -> Result
 fn refused(session: &SessionInfo) -> Option<String> {
     let RefusalInfo { pid, name, reason } = session.last_refusal.as_ref()?;
     let refusals = counted(session.refusals, "program", "programs");
-    let line = format!("{}: {refusals} refused, at last {name} ({pid}): {reason}", session.name);
+    let line = format!(
+        "{}: {refusals} refused, at last {name} ({pid}): {}",
+        session.name,
+        describe_text(reason)
+    );
     Some(visible(&line).into_owned() + "\n")
 }
 
@@ -146,10 +150,10 @@ fn session_json(ListedSession { info: session, recorder }: &ListedSession) -> Va
         "lost": session.lost,
         "refusals": session.refusals,
         "last_refusal": session.last_refusal.as_ref().map(|RefusalInfo { pid, name, reason }| {
-            json!({ "pid": pid, "name": name, "reason": reason })
+            json!({ "pid": pid, "name": name, "reason": describe_text(reason) })
         }),
-        "error": session.failure,
-        "guard_error": session.guard_failure,
+        "error": session.failure.as_deref().map(describe_text),
+        "guard_error": session.guard_failure.as_deref().map(describe_text),
     })
 }
 
@@ -220,5 +224,7 @@ mod tests {
         session.guard_failure = Some("no memory".to_owned());
         let expected = "/tmp/a.fxt (error: no space left on device) (no guard: no memory)";
         assert_eq!(output(&session), expected);
+        let json = session_json(&ListedSession { info: session, recorder: None });
+        assert_eq!(json["error"], "no space left on device");
     }
 }
