@@ -251,7 +251,8 @@ pub(crate) struct SessionArgs {
     pub(crate) trigger_users: Vec<TriggerUser>,
 
     /// Cut the archive into parts of about this size or time, such as 64M, 10m or 64M,10m.
-    /// Part 1 of trace.fxt is trace.1.fxt; numbers follow those of parts that exist
+    /// A part exceeds the size by the buffers that are saved at once: at most one (-b) of each
+    /// program. Part 1 of trace.fxt is trace.1.fxt; numbers follow those of parts that exist
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = parse_part_limit)]
     pub(crate) rotate: Vec<PartLimit>,
 
