@@ -32,7 +32,8 @@ mod triggers;
 
 pub use crate::trigger::DurationWatch;
 pub use config::{ProviderConfig, ProviderFilter, ProviderSpec, Timeouts};
-pub use coordinator::{Coordinator, Input, Leaving, Output, ProviderId, Registration};
+pub use coordinator::{Coordinator, Input, Output, ProviderId, Registration};
+pub use membership::Leaving;
 pub use save_sequence::SaveRequest;
 pub use session::{
     Session, SessionAction, SessionEvent, SessionNumber, SessionState, TraceeCounts,

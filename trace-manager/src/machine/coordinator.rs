@@ -10,9 +10,9 @@ use trace_protocol::message::{ClockSource, Features, StartOptions, ToProvider};
 
 use deadlines::Deadlines;
 
-use super::membership::{Demand, Membership, Step};
+use super::membership::{Demand, Leaving, Membership, Step};
 use super::{
-    DurationWatch, End, ProviderConfig, ProviderSpec, Session, SessionAction, SessionEvent,
+    DurationWatch, ProviderConfig, ProviderSpec, Session, SessionAction, SessionEvent,
     SessionNumber, SessionState, Time, Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent,
     TraceeState,
 };
@@ -81,16 +81,6 @@ pub enum Output {
     Restart(ProviderId),
     /// The session has a new state.
     State(SessionNumber, SessionState),
-}
-
-/// How a session leaves a provider whose buffer others have, too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leaving {
-    /// How the provider ended in the session.
-    pub end: End,
-    /// Whether the provider's buffer may have records of the session: it did not reply in time, or
-    /// has stopped for all sessions before it saved them.
-    pub has_rest: bool,
 }
 
 /// The sessions and all connected providers.

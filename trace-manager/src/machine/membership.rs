@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tracee::Stream;
-use super::{End, Leaving, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
+use super::{End, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
 
 /// The sessions of one provider.
 #[derive(Debug, Default)]
@@ -76,6 +76,16 @@ pub(super) struct Demand {
     pub(super) ending: Vec<SessionNumber>,
     /// The time-outs of all sessions.
     pub(super) timeouts: BTreeMap<SessionNumber, Timeouts>,
+}
+
+/// How a session leaves a provider whose buffer others have, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaving {
+    /// How the provider ended in the session.
+    pub end: End,
+    /// Whether the provider's buffer may have records of the session: it did not reply in time, or
+    /// has stopped for all sessions before it saved them.
+    pub has_rest: bool,
 }
 
 /// A step of a provider towards the demand.
