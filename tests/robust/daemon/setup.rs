@@ -170,7 +170,7 @@ fn a_system_daemon_warns_about_a_folder_that_others_cannot_enter() {
         let found = std::fs::metadata(folder).unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode, "an administrator's folder is not changed");
         let log = std::fs::read_to_string(folder.join("trace-daemon.log")).unwrap();
-        let hint = format!("hint: chmod 711 {}\n", folder.display());
+        let hint = format!("programs are not recorded\nhint: chmod 711 {}\n", folder.display());
         assert_eq!(log.contains(&hint), is_closed, "{log}");
     }
 }

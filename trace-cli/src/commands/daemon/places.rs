@@ -142,7 +142,8 @@ fn open_to_others(folder: &Path) {
     if !is_open.unwrap_or(false) {
         let folder = folder.display();
         log::warn!(
-            "other users cannot reach the sockets in {folder}: their programs are not recorded             {HINT}chmod 711 {folder}"
+            "other users cannot reach the sockets in {folder}: their programs are not recorded\
+             {HINT}chmod 711 {folder}"
         );
     }
 }
