@@ -23,8 +23,8 @@ pub(crate) fn connect(socket: Option<&Path>) -> Result<Controller> {
     })
 }
 
-/// Connects as [`connect`] does, for requests that a daemon answers at once: a command does not wait
-/// for one that is stopped.
+/// Connects as [`connect`] does, for requests that a daemon answers at once. Those to one that is
+/// stopped fail after a time.
 pub(crate) fn connect_to_query(socket: Option<&Path>) -> Result<Controller> {
     let mut controller = connect(socket)?;
     controller.set_timeout(Some(PATIENCE));

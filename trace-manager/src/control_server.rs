@@ -190,7 +190,8 @@ impl ControlServer {
     }
 }
 
-/// Passes the use of the daemon's configuration to controllers; see [`ControlServer::configuration`].
+/// Passes the use of the daemon's configuration to controllers; see
+/// [`ControlServer::configuration`].
 #[derive(Debug, Clone)]
 pub struct ConfigurationReporter {
     messages: Sender<Message>,

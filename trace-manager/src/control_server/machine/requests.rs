@@ -179,7 +179,8 @@ impl ControlMachine {
                     Some(group) => expanded.extend_from_slice(group),
                     None => {
                         let reason = format!(
-                            "there is no category group '#{name}'\nhint: trace list groups shows them"
+                            "there is no category group '#{name}'\nhint: trace list groups shows \
+                             them"
                         );
                         return Err(general(GeneralError::BadRequest, reason));
                     }
