@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use datafusion::error::Result;
 use datafusion::sql::sqlparser::ast::{
-    Expr, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, Visit,
-    Visitor,
+    Distinct, Expr, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor,
+    Value, Visit, Visitor,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -29,7 +29,9 @@ pub(super) fn replace(query: &mut Query) -> Result<()> {
     let is_of_items = |key: &OrderByExpr| {
         ordinal(&key.expr).is_some() || items.iter().any(|item| is_name_of(item, &key.expr))
     };
-    if keys.iter().all(is_of_items) && !joins_by_name(select) {
+    // The first row of those that DISTINCT ON takes is found by the order.
+    let takes_first = matches!(select.distinct, Some(Distinct::On(_)));
+    if keys.iter().all(is_of_items) && !joins_by_name(select) && !takes_first {
         return enclose(query);
     }
     for key in keys {

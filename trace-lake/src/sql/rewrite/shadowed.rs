@@ -2,12 +2,14 @@
 //!
 //! In `SELECT name, sum(dur) AS dur … ORDER BY sum(dur)`, the engine takes `dur` for the alias;
 //! SQLite takes names in expressions for columns. Such an alias gets another name, which the result
-//! does not show. That is possible for the outermost query only.
+//! does not show. That is possible for the outermost query only. Where rows are grouped, columns
+//! are used in aggregates only, and other names are those of aliases.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value, Visit, Visitor,
+    Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value, Visit,
+    Visitor,
 };
 
 /// The end of an alias that results show without it.
@@ -19,14 +21,16 @@ pub(super) fn rename(query: &mut Query) {
     let Some(order_by) = &mut query.order_by else { return };
     let OrderByKind::Expressions(keys) = &mut order_by.kind else { return };
     let expressions: Vec<_> = keys.iter().map(|key| &key.expr).filter(|it| !is_plain(it)).collect();
-    if expressions.is_empty() {
+    if expressions.is_empty() || select.distinct.is_some() {
         return;
     }
     // Their expressions may become keys.
     let has_ordinals = keys.iter().any(|key| matches!(&key.expr, Expr::Value(_)));
+    let is_grouped = is_grouped(select);
     let is_hidden = |name: &Ident| {
         is_column(select, name)
             && (has_ordinals || expressions.iter().any(|key| has(*key, name)))
+            && !(is_grouped && expressions.iter().any(|key| has_outside(*key, name)))
             && !has(&select.group_by, name)
             && !has(&select.having, name)
     };
@@ -42,16 +46,25 @@ pub(super) fn rename(query: &mut Query) {
                 _ => {}
             }
         }
-        let named = |key: &Expr| matches!(key, Expr::Identifier(key) if value(key) == value(&name));
+        let named =
+            |key: &Expr| matches!(bare(key), Expr::Identifier(key) if value(key) == value(&name));
         for key in keys.iter_mut().filter(|key| named(&key.expr)) {
             key.expr = Expr::Identifier(marked.clone());
         }
     }
 }
 
+/// Returns an expression without parentheses around it.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => bare(inner),
+        expr => expr,
+    }
+}
+
 /// Returns whether a key is a name or an ordinal.
 fn is_plain(key: &Expr) -> bool {
-    match key {
+    match bare(key) {
         Expr::Value(value) => matches!(value.value, Value::Number(..)),
         key => matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_)),
     }
@@ -74,9 +87,72 @@ fn is_column(select: &Select, name: &Ident) -> bool {
     select.projection.iter().any(uses) || has(&select.selection, name)
 }
 
+/// Returns whether the rows of a query are groups of rows.
+fn is_grouped(select: &Select) -> bool {
+    let is_empty = |group_by: &GroupByExpr| match group_by {
+        GroupByExpr::All(_) => false,
+        GroupByExpr::Expressions(keys, modifiers) => keys.is_empty() && modifiers.is_empty(),
+    };
+    !is_empty(&select.group_by) || select.projection.visit(&mut Aggregates).is_break()
+}
+
 /// Returns whether a part uses a name outside of queries in it.
 fn has(part: &impl Visit, name: &Ident) -> bool {
-    part.visit(&mut Find { name: value(name), depth: 0 }).is_break()
+    part.visit(&mut Find::new(name, true)).is_break()
+}
+
+/// Returns whether a part uses a name outside of queries and aggregates in it.
+fn has_outside(part: &impl Visit, name: &Ident) -> bool {
+    part.visit(&mut Find::new(name, false)).is_break()
+}
+
+/// Returns whether an expression is an aggregate of rows, with a name of the engine or of SQLite.
+fn is_aggregate(expr: &Expr) -> bool {
+    const NAMES: [&str; 22] = [
+        "any_value",
+        "approx_distinct",
+        "approx_median",
+        "approx_percentile_cont",
+        "array_agg",
+        "avg",
+        "bool_and",
+        "bool_or",
+        "count",
+        "first_value",
+        "group_concat",
+        "last_value",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "percentile",
+        "percentile_cont",
+        "stddev",
+        "string_agg",
+        "sum",
+        "var",
+    ];
+    match expr {
+        Expr::Function(function) => {
+            let name = function.name.to_string().to_lowercase();
+            function.over.is_none() && NAMES.contains(&&*name)
+        }
+        _ => false,
+    }
+}
+
+/// Ends at an aggregate.
+struct Aggregates;
+
+impl Visitor for Aggregates {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match is_aggregate(expr) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// Returns a name as the engine compares it.
@@ -90,20 +166,34 @@ fn value(name: &Ident) -> String {
 /// Ends at a name.
 struct Find {
     name: String,
-    /// The number of queries around the expression that is visited.
+    /// Whether it may be in an aggregate.
+    in_aggregates: bool,
+    /// The number of queries and aggregates around the expression that is visited.
     depth: usize,
+}
+
+impl Find {
+    fn new(name: &Ident, in_aggregates: bool) -> Self {
+        Self { name: value(name), in_aggregates, depth: 0 }
+    }
 }
 
 impl Visitor for Find {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.depth += usize::from(!self.in_aggregates && is_aggregate(expr));
         match expr {
             Expr::Identifier(name) if self.depth == 0 && value(name) == self.name => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),
         }
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.depth -= usize::from(!self.in_aggregates && is_aggregate(expr));
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
@@ -135,6 +225,16 @@ mod tests {
             ("SELECT name, dur * 2 AS d FROM slice ORDER BY d + 1", &["c|16", "b|18", "a|20"]),
             ("SELECT upper(name), min(dur) AS name FROM slice GROUP BY slice.name ORDER BY 1, max(id)",
                 &["A|10", "B|9", "C|8"]),
+            ("SELECT name, -dur AS dur FROM slice ORDER BY (dur), -dur", &["a|-10", "b|-9", "c|-8"]),
+            ("SELECT name, sum(dur) AS dur FROM slice GROUP BY name ORDER BY -dur, (dur)",
+                &["a|10", "b|9", "c|8"]),
+            ("SELECT name, max(dur) AS dur FROM slice GROUP BY name ORDER BY dur IS NULL, dur DESC",
+                &["a|10", "b|9", "c|8"]),
+            ("SELECT upper(name) AS name, count(*) FROM slice GROUP BY 1 ORDER BY length(name), name",
+                &["A|1", "B|1", "C|1"]),
+            ("SELECT DISTINCT -dur AS dur FROM slice ORDER BY abs(dur)", &["-8", "-9", "-10"]),
+            ("SELECT DISTINCT ON (upper('x')) upper('x'), dur FROM slice ORDER BY 1, 2 DESC",
+                &["X|10"]),
         ] {
             assert_eq!(query(&bytes, sql), expected, "{sql}");
         }
