@@ -1,5 +1,6 @@
 //! What a daemon reports about its configuration.
 
+use rustix::process::geteuid;
 use trace_convert::visible;
 use trace_manager::controller::{ConfigurationInfo, Controller, SessionInfo};
 
@@ -12,9 +13,12 @@ pub(crate) fn problems(daemon: &mut Controller, sessions: &[SessionInfo]) -> Vec
     daemon.configuration().map(|info| lines(&info, sessions)).unwrap_or_default()
 }
 
-/// A session that failed may have been started by hand since.
+/// A session that failed may have been started by hand since. Sessions of other users, which root
+/// sees, have names of their own.
 pub(crate) fn lines(info: &ConfigurationInfo, sessions: &[SessionInfo]) -> Vec<String> {
-    let runs = |name: &str| sessions.iter().any(|it| it.name == name && is_running(it));
+    let own = geteuid().as_raw();
+    let is_own = |it: &SessionInfo, name: &str| it.name == name && it.uid == own;
+    let runs = |name: &str| sessions.iter().any(|it| is_own(it, name) && is_running(it));
     let failures = info.failures.iter().filter(|failure| !runs(&failure.session));
     let failures = failures.map(|failure| {
         let (name, reason) = (visible(&failure.session), describe_text(&failure.reason));
@@ -43,12 +47,18 @@ mod tests {
             refused: Some("cannot use a.toml".to_owned()),
             failures: ["a", "b", "c"].map(failure).into(),
         };
-        let session = |name: &str, state| SessionInfo {
+        let uid = geteuid().as_raw();
+        let session = |name: &str, uid, state| SessionInfo {
             name: name.to_owned(),
+            uid,
             state,
             ..SessionInfo::default()
         };
-        let sessions = [session("b", SessionState::Stopped), session("c", SessionState::Started)];
+        let sessions = [
+            session("a", uid + 1, SessionState::Started),
+            session("b", uid, SessionState::Stopped),
+            session("c", uid, SessionState::Started),
+        ];
         let does_not_run = |name: &str| {
             format!(
                 "the session {name} of the configuration does not run: cannot write a.fxt: no \

@@ -24,6 +24,7 @@ use crate::cli::{RecordFormat, SessionArgs, StartArgs};
 use crate::daemon_client::{connect, output, print_json, refuse_compressed};
 use crate::exit;
 use crate::message::{say, say_after, HINT};
+use crate::recorders::PATIENCE;
 
 /// A start that takes longer is reported.
 const SOON: Duration = Duration::from_secs(2);
@@ -34,11 +35,13 @@ pub(crate) fn run(args: &StartArgs) -> Result<u8> {
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
     let name = initialize(&mut controller, &request)?;
-    interruption::report(&name)?;
+    // Without a thread, a signal ends this process without a message.
+    let _ = interruption::report(&name);
     let waits = say_after(SOON, format!("waiting for session {name} to record"));
     controller.start(&name)?;
     drop(waits);
     // The session records, whatever this one returns.
+    controller.set_timeout(Some(PATIENCE));
     let programs = controller.statistics(&name).unwrap_or_default();
     programs.iter().filter_map(silent).for_each(|line| say(&line));
     if args.json {

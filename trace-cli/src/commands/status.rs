@@ -47,13 +47,14 @@ pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<ListedSession>> {
     let (daemon, recorders) = servers(socket);
     let of_daemon = match daemon.and_then(sessions_of_daemon) {
         Ok(sessions) => sessions,
-        Err(error) if !recorders.is_empty() => {
-            if let Some(ControllerError::NoAnswer { .. }) = error.downcast_ref() {
+        Err(error) => match error.downcast_ref() {
+            Some(ControllerError::Connect { .. }) if !recorders.is_empty() => Vec::new(),
+            Some(ControllerError::NoAnswer { .. }) if !recorders.is_empty() => {
                 say(&describe(error.as_ref()));
+                Vec::new()
             }
-            Vec::new()
-        }
-        Err(error) => return Err(error),
+            _ => return Err(error),
+        },
     };
     let of_daemon = of_daemon.into_iter().map(|info| ListedSession { info, recorder: None });
     let of_recorder = |it: Recorder| ListedSession { info: it.session, recorder: Some(it.pid) };

@@ -7,6 +7,7 @@ use crate::fixture::{
     write_losses, write_reported_losses, write_wrapped_count,
 };
 use crate::machine::End;
+use crate::records::Records;
 use crate::waker::Waker;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::header::BufferingMode;
@@ -208,7 +209,7 @@ fn a_session_can_leave_a_provider() {
     data.open_late(2, data.base(), 50, Duration::ZERO);
     write_losses(&buffer, &layout, 5);
     let elapsed = [(1, Duration::from_secs(3))].into();
-    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, None).unwrap();
+    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, None).unwrap().0;
     assert_eq!((last.summary.dropped, last.summary.left_after.as_secs()), (5, 3));
     assert!(data.leave(1, &DEPARTURE, None).is_none());
     collection.join(1, data);
@@ -277,11 +278,24 @@ fn a_loss_is_reported_in_one_part() {
     write_loss_report(&buffer, &layout, 0, 5);
     data.copy(request(0), Vec::new());
     let second = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
-    let last = data.leave(1, &DEPARTURE, None).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap().0;
     let last = last.closed.closing.unwrap();
     let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];
     assert_eq!(parts.map(|words| losses(&words)), [vec![], vec![5], vec![]]);
     assert_eq!((first.reported_later, last.dropped, last.reported), (Some(5), 5, 5));
+}
+
+/// The session ends, and the buffer has the record that reports a loss.
+#[test]
+fn the_rest_of_a_buffer_has_its_reports_of_losses() {
+    let layout = layout(BufferingMode::Streaming);
+    let (mut data, buffer) = provider(layout);
+    write_losses(&buffer, &layout, 5);
+    write_loss_report(&buffer, &layout, 0, 5);
+    let mut words = Records::begin(&Spares::default(), identity().id);
+    let (last, reported) = data.leave(1, &DEPARTURE, Some(&mut words)).unwrap();
+    let closing = last.closed.closing.unwrap();
+    assert_eq!((losses(&words), reported, closing.reported), (vec![5], 5, 5));
 }
 
 /// The provider reports losses from before the session has joined. Then it loses others, which it
@@ -296,7 +310,7 @@ fn losses_from_before_a_session_has_joined_hide_no_later_ones() {
     data.copy(request(0), Vec::new());
     data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
     write_reported_losses(&buffer, &layout, 8);
-    let closing = data.leave(2, &DEPARTURE, None).unwrap().closed.closing.unwrap();
+    let closing = data.leave(2, &DEPARTURE, None).unwrap().0.closed.closing.unwrap();
     let mut words = Vec::new();
     closing.write_now(&mut words, &identity(), &trace_protocol::archive::ClockSample::now());
     assert_eq!((closing.dropped, losses(&words)), (3, vec![3]));
@@ -314,7 +328,7 @@ fn a_loss_whose_report_is_retained_is_reported_later() {
     data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
     let (first, reported) = data.cut(1, &now, 5).unwrap();
     assert_eq!((first.reported_later, first.reported, reported), (Some(5), 0, 0));
-    let last = data.leave(1, &DEPARTURE, None).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap().0;
     let last = last.closed.closing.unwrap();
     assert_eq!((last.dropped, last.reported), (5, 5));
 }
@@ -332,7 +346,7 @@ fn the_last_part_reports_the_losses_that_the_provider_did_not() {
         numbers.push((closing.dropped, closing.reported_later, reported));
     }
     assert_eq!(numbers, [(5, Some(5), 0), (0, Some(0), 0), (2, Some(2), 0)]);
-    let last = data.leave(1, &DEPARTURE, None).unwrap();
+    let last = data.leave(1, &DEPARTURE, None).unwrap().0;
     let closing = last.closed.closing.unwrap();
     let mut words = Vec::new();
     closing.write_now(&mut words, &identity(), &now);

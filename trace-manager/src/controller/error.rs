@@ -65,6 +65,8 @@ impl fmt::Display for ControllerError {
             Self::Closed(Some(reason)) => {
                 write!(f, "the daemon has closed the connection: {reason}")
             }
+            // The service manager has created its socket.
+            Self::NoAnswer { pid: 1 } => write!(f, "the daemon does not answer"),
             Self::NoAnswer { pid } => write!(
                 f,
                 "the daemon, process {pid}, does not answer\nhint: if it is stopped, continue it \

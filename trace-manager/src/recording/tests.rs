@@ -134,8 +134,8 @@ fn connections_that_have_ended_take_no_memory() {
             0 => {
                 recording.left(id, id, 5);
                 let (mut words, provider) = (vec![0], collection.provider_mut(id).unwrap());
-                let last = provider.leave(1, &departure(), Some(&mut words)).unwrap();
-                let (slots, reported) = (Vec::new(), 0);
+                let (last, reported) = provider.leave(1, &departure(), Some(&mut words)).unwrap();
+                let slots = Vec::new();
                 let _taken =
                     recording.take_last(id, LastRecords { id, words, slots, reported, last });
             }

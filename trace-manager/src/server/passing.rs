@@ -194,8 +194,8 @@ impl EventLoop {
         let now = ClockSample::now().ticks(clock);
         let mut words = Records::begin(&spares, archive_id);
         let rest = has_rest.then_some(&mut words);
-        if let Some(last) = provider.leave(session, &departure, rest) {
-            let (slots, reported) = (Vec::new(), 0);
+        if let Some((last, reported)) = provider.leave(session, &departure, rest) {
+            let slots = Vec::new();
             let last = LastRecords { id: archive_id, words, slots, reported, last };
             // Its last records may be later, if it had not replied.
             active.recording.left(id, archive_id, now);

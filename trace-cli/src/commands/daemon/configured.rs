@@ -36,7 +36,7 @@ impl ConfiguredSessions {
         let run = move || {
             let mut info = ConfigurationInfo::default();
             for task in tasks {
-                perform(task, &directory, &mut info);
+                perform(task, &directory, &mut info, &reporter);
                 reporter.report(info.clone());
             }
         };
@@ -70,12 +70,23 @@ impl ConfiguredSessions {
     }
 }
 
-fn perform(task: Task, directory: &Path, info: &mut ConfigurationInfo) {
+fn perform(
+    task: Task,
+    directory: &Path,
+    info: &mut ConfigurationInfo,
+    reporter: &ConfigurationReporter,
+) {
     match task {
         Task::Start(mut controller, sessions) => {
-            let start = |args: &StartArgs| start_one(&mut controller, directory, args);
-            let failures = sessions.iter().filter_map(start).collect();
-            *info = ConfigurationInfo { is_complete: true, refused: None, failures };
+            *info = ConfigurationInfo::default();
+            for args in &sessions {
+                // The next one may wait for programs, or for the reader of a pipe.
+                if let Some(failure) = start_one(&mut controller, directory, args) {
+                    info.failures.push(failure);
+                    reporter.report(info.clone());
+                }
+            }
+            info.is_complete = true;
         }
         Task::Refuse(reason) => {
             (info.is_complete, info.refused) = (true, Some(reason));

@@ -85,23 +85,25 @@ impl ProviderData {
     /// Removes a session while others have the provider. All copies are checked before the call.
     ///
     /// If its buffer may have records of the session, its current ones are appended to `rest`.
+    /// Returns its end, and the number of losses that its records report.
     pub(crate) fn leave(
         &mut self,
         session: SessionNumber,
         departure: &Departure,
         rest: Option<&mut Vec<u64>>,
-    ) -> Option<LastOfSession> {
+    ) -> Option<(LastOfSession, u64)> {
         let window = self.sessions.remove(&session)?;
+        let reported = |it: &Self| it.collector.stats().reported_losses;
         let Some(words) = rest else {
-            return Some(self.last(session, &window, departure));
+            return Some((self.last(session, &window, departure), reported(self)));
         };
         // The provider's own collector gets these records again for the other sessions.
         let mut read = self.collector.clone();
         read.finish_copy(self.collector.copy_live(), words);
         let collector = std::mem::replace(&mut self.collector, read);
-        let last = self.last(session, &window, departure);
+        let (last, reported) = (self.last(session, &window, departure), reported(self));
         self.collector = collector;
-        Some(last)
+        Some((last, reported))
     }
 
     /// Returns the end in one session.
