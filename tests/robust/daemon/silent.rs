@@ -63,6 +63,26 @@ fn a_start_names_the_programs_that_have_not_answered() {
     daemon.json(&["stop", "web"]);
 }
 
+/// Another session records it already.
+#[test]
+fn a_start_names_a_silent_program_that_it_shares() {
+    let daemon = Daemon::start();
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.json(&["start", "--name", "a", "-m", "streaming", "-o", "a.fxt"]);
+    daemon.wait_for_events("a", 1);
+    let pid = Pid::from_raw(program.pid() as i32).unwrap();
+    kill_process(pid, Signal::Stop).unwrap();
+    let options = ["-m", "streaming", "--start-timeout", "1s", "-o", "b.fxt"];
+    let run = daemon.run(&[&["start", "--name", "b"], &options[..]].concat());
+    let silent = format!("subject ({}) did not answer the start in time", program.pid());
+    assert!(run.code() == 0 && run.stderr().contains(&silent), "{run:?}");
+    kill_process(pid, Signal::Cont).unwrap();
+    daemon.wait_for_events("b", 1);
+    daemon.json(&["stop", "b"]);
+    daemon.json(&["stop", "a"]);
+}
+
 #[test]
 fn a_start_that_is_interrupted_reports_that_the_session_goes_on() {
     let daemon = Daemon::start();

@@ -172,6 +172,13 @@ impl Coordinator {
         self.providers.get(&id).map(|provider| &provider.tracee)
     }
 
+    /// Returns whether a provider has answered that it records for a session.
+    pub fn has_answered(&self, id: ProviderId, session: SessionNumber) -> bool {
+        self.providers.get(&id).is_some_and(|Provider { tracee, membership, .. }| {
+            tracee.replies().start && membership.has_joined(session, tracee)
+        })
+    }
+
     /// Returns the sessions that a provider is in, or for which it waits for its buffer.
     pub fn sessions_of(&self, id: ProviderId) -> Vec<SessionNumber> {
         self.providers.get(&id).map_or(Vec::new(), |provider| provider.membership.sessions())

@@ -163,6 +163,12 @@ impl Membership {
         }
     }
 
+    /// Returns whether the provider has confirmed the change by which it joined this session.
+    pub(super) fn has_joined(&self, session: SessionNumber, tracee: &Tracee) -> bool {
+        let joined = |member: &Member| member.leaves || member.change <= tracee.changes();
+        self.members.get(&session).is_none_or(joined)
+    }
+
     /// Notes that a session starts. If the provider has stopped for it, its buffer is collected,
     /// and it gets a new one. If it got none before, it tries again.
     pub(super) fn start_again(&mut self, session: SessionNumber, tracee: &Tracee) {

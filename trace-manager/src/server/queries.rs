@@ -62,17 +62,16 @@ impl EventLoop {
     /// Returns the statistics of a session's providers; `None` if the session has ended.
     pub(super) fn statistics(&self, session: u64) -> Option<Vec<ProviderStatistics>> {
         let (active, collection) = (self.active.get(&session)?, self.collection.as_ref()?);
-        let silent = self.silent(collection);
+        let silent = self.silent(session, collection);
         let mut all = active.recording.statistics(collection);
         all.iter_mut().for_each(|it| it.answered_start &= !silent.contains(&it.id));
         Some(all)
     }
 
-    /// Returns the numbers in archives of the providers that have not answered their start.
-    fn silent(&self, collection: &Collection) -> BTreeSet<u32> {
-        let is_silent = |id: &&ProviderId| {
-            self.coordinator.tracee(**id).is_some_and(|tracee| !tracee.replies().start)
-        };
+    /// Returns the numbers in archives of the providers that have not answered the start of a
+    /// session.
+    fn silent(&self, session: u64, collection: &Collection) -> BTreeSet<u32> {
+        let is_silent = |id: &&ProviderId| !self.coordinator.has_answered(**id, session);
         let silent = self.connections.keys().filter(is_silent);
         silent.filter_map(|id| Some(collection.provider(*id)?.id())).collect()
     }

@@ -76,8 +76,11 @@ fn a_second_session_joins_a_streaming_provider() {
     assert_eq!(scene.outputs(), [Output::Join(1, 2), set_categories(1, &["a", "b"])]);
     assert_eq!(scene.state_of(2), Some(SessionState::Starting), "the provider has not replied");
     assert_eq!(scene.state_of(1), Some(SessionState::Started), "the first one is not affected");
+    let answered = |scene: &Scene| [1, 2].map(|it| scene.coordinator.has_answered(1, it));
+    assert_eq!(answered(&scene), [true, false]);
     scene.packet(1, Packet::CategoriesSet { sequence: 1 });
     assert_eq!(scene.state_of(2), Some(SessionState::Started));
+    assert_eq!(answered(&scene), [true, true]);
     assert_eq!(scene.coordinator.sessions_of(1), [1, 2]);
 }
 
