@@ -25,10 +25,15 @@ pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
         return Ok(Found { controller, name: name.to_owned() });
     }
     let mut daemon = daemon.ok();
-    // A daemon that does not answer has none. Its connection is useless then.
-    let of_daemon = daemon.as_mut().and_then(sessions_of);
-    daemon = daemon.filter(|_| of_daemon.is_some());
-    let of_daemon = of_daemon.unwrap_or_default();
+    let (of_daemon, silent) = match daemon.as_mut().map(sessions_of) {
+        Some(Ok(sessions)) => (sessions, None),
+        // The connection of one that fails or does not answer is useless.
+        Some(Err(error)) => {
+            daemon = None;
+            (Vec::new(), Some(error))
+        }
+        None => (Vec::new(), None),
+    };
     let of_daemon: Vec<_> = of_daemon.into_iter().filter(|it| is_named(it, name)).collect();
     let is_meant = |it: &Recorder| it.pid.to_string() == name || is_named(&it.session, name);
     let (mut meant, others): (Vec<_>, Vec<_>) = recorders.into_iter().partition(is_meant);
@@ -41,6 +46,9 @@ pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
         // The daemon has the reason.
         (Some(controller), [], 0) => Ok(Found { controller, name: name.to_owned() }),
         (None, [], 0) => {
+            if let Some(error) = silent {
+                return Err(error.into());
+            }
             let others = list(&[], &others);
             bail!("there is no session '{}'{HINT}sessions are {others}", visible(name))
         }
@@ -75,12 +83,12 @@ pub(crate) fn servers(socket: Option<&Path>) -> (Result<Controller>, Vec<Recorde
     (daemon, recorders)
 }
 
-/// Returns the sessions of the daemon, unless it fails or does not answer.
-fn sessions_of(daemon: &mut Controller) -> Option<Vec<SessionInfo>> {
+/// Returns the sessions of the daemon.
+fn sessions_of(daemon: &mut Controller) -> Result<Vec<SessionInfo>, ControllerError> {
     daemon.set_timeout(Some(PATIENCE));
     let sessions = daemon.sessions();
     daemon.set_timeout(None);
-    sessions.ok()
+    sessions
 }
 
 /// Returns whether a name means this session. An empty one means each that has not ended.

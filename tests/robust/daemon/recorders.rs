@@ -227,6 +227,20 @@ fn a_daemon_and_a_recorder_are_listed_together() {
     assert_eq!(recorder.end().code(), 0);
 }
 
+/// The session may be the daemon's.
+#[test]
+fn a_daemon_that_does_not_answer_is_named_beside_a_recorder() {
+    let place = Place::new();
+    let daemon = Daemon::start();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    daemon.signal(Signal::Stop);
+    let mut status = place.command(&["status", "all"]);
+    let run = Run::of(status.env("TRACE_SOCKET", daemon.path("manager.sock")));
+    let silent = format!("the daemon, process {}, does not answer", daemon.child.id());
+    assert!(run.code() == 1 && run.stderr().contains(&silent), "{run:?}");
+    assert_eq!(recorder.end().code(), 0);
+}
+
 #[test]
 fn a_recorder_starts_and_aborts_no_sessions() {
     let place = Place::new();
