@@ -217,8 +217,11 @@ impl ControlLoop {
             match message {
                 Message::Opened(id, running) => {
                     let Running { name, output, owner, .. } = &*running;
-                    let line = format_args!("session {name} writes {output}");
-                    self.shared.log(Level::Info, *owner, line);
+                    self.shared.log(
+                        Level::Info,
+                        *owner,
+                        format_args!("session {name} writes {output}"),
+                    );
                     self.sessions.insert(id, *running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
