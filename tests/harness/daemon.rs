@@ -60,6 +60,21 @@ impl Daemon {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Stops the process, as a debugger does, and waits until all of its threads have stopped.
+    #[track_caller]
+    #[allow(dead_code, reason = "some programs of tests stop no daemon")]
+    pub(crate) fn freeze(&self) {
+        self.signal(Signal::Stop);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let has_stopped = |task: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            status.contains("State:\tT")
+        };
+        wait_until("the daemon has stopped", || {
+            std::fs::read_dir(&tasks).unwrap().all(|task| has_stopped(task.unwrap()))
+        });
+    }
+
     /// Runs `trace` with the daemon's socket.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {

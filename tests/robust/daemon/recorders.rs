@@ -233,7 +233,7 @@ fn a_daemon_that_does_not_answer_is_named_beside_a_recorder() {
     let place = Place::new();
     let daemon = Daemon::start();
     let recorder = place.record(&["-o", "web.fxt"]);
-    daemon.signal(Signal::Stop);
+    daemon.freeze();
     let mut status = place.command(&["status", "all"]);
     let run = Run::of(status.env("TRACE_SOCKET", daemon.path("manager.sock")));
     let silent = format!("the daemon, process {}, does not answer", daemon.child.id());

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn commands_do_not_wait_for_a_daemon_that_does_not_answer() {
     let daemon = Daemon::start();
-    daemon.signal(Signal::Stop);
+    daemon.freeze();
     let pid = daemon.child.id();
     let start = |arguments: &[&str]| {
         let mut command = trace(arguments);
@@ -33,7 +33,7 @@ fn commands_do_not_wait_for_a_daemon_that_does_not_answer() {
 #[test]
 fn the_command_that_stops_a_daemon_names_the_process_that_it_waits_for() {
     let mut daemon = Daemon::start();
-    daemon.signal(Signal::Stop);
+    daemon.freeze();
     let mut stop = trace(&["daemon", "--stop", "--socket"]);
     stop.arg(daemon.path("manager.sock"));
     let messages = std::fs::File::create(daemon.path("messages")).unwrap();
@@ -97,7 +97,8 @@ fn a_start_that_is_interrupted_reports_that_the_session_goes_on() {
         std::thread::sleep(BETWEEN_REQUESTS);
         daemon.json(&["status"])[0]["state"] == "starting"
     });
-    kill_process(Pid::from_child(&start), Signal::Int).unwrap();
+    // The caller of the tests may ignore SIGINT.
+    kill_process(Pid::from_child(&start), Signal::Term).unwrap();
     let run = Run::end_of(start);
     let hint = "session web goes on\nhint: end it with trace stop web\n";
     assert!(run.stderr().ends_with(hint), "{run:?}");
