@@ -176,33 +176,6 @@ fn two_sessions_record_their_own_categories() {
     assert!(!daemon.path("other.fxt").exists());
 }
 
-/// The program stops for the last one before it has saved its buffer for the first one.
-#[test]
-fn sessions_that_stop_one_right_after_the_other_have_their_last_records() {
-    let daemon = Daemon::start();
-    let _program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
-    let names = ["a", "b"].map(str::to_owned);
-    for (round, mode) in ["circular", "streaming"].repeat(6).into_iter().enumerate() {
-        let output = |name: &str| format!("{name}.{round}.fxt");
-        for name in &names {
-            let options = ["-m", mode, "-c", "chatter", "-o", &output(name)];
-            daemon.json(&[&["start", "--name", name], &options[..]].concat());
-        }
-        daemon.wait_for_events("b", 1);
-        let mut controller = daemon.controller();
-        let before: Vec<u64> = controller.sessions().unwrap().iter().map(|it| it.events).collect();
-        let results = controller.stop_all(&names, || {});
-        assert!(results.iter().all(Result::is_ok), "{results:?}");
-        for (name, before) in names.iter().zip(before) {
-            let archive = Archive::read(&daemon.path(&output(name)));
-            let numbers = archive.only().numbers("word");
-            assert!(are_consecutive(&numbers), "{mode}");
-            assert!(numbers.len() as u64 >= before, "{mode} {name}: {} of {before}", numbers.len());
-        }
-    }
-}
-
 #[test]
 fn snapshots_are_taken_while_the_session_continues() {
     let daemon = Daemon::start();

@@ -183,19 +183,16 @@ fn large_ids_are_strings() {
     assert_eq!(json["durations"][0]["thread"], "9223372036854775809");
 }
 
+/// Returns the record that a processor goes from one thread to another, which can go on.
+fn switch(ticks: u64, outgoing_thread: u64, incoming_thread: u64) -> Record<'static> {
+    let (cpu, outgoing_state, arguments) = (0, ThreadState(0), Arguments::NONE);
+    let switch =
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+    Record::from(switch)
+}
+
 #[test]
 fn time_on_a_processor() {
-    let switch = |ticks, outgoing_thread, incoming_thread| {
-        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
-        Record::from(ContextSwitch {
-            ticks,
-            cpu: 0,
-            outgoing_state,
-            outgoing_thread,
-            incoming_thread,
-            arguments,
-        })
-    };
     let records = [
         Record::from(event(THREAD, 10, "x", DurationComplete { end: 100 })),
         switch(5, 9, 2),
@@ -214,19 +211,6 @@ fn time_on_a_processor() {
 /// Times and durations are rounded to nanoseconds: a duration of 0.4 ns lasts from 0 to 1.
 #[test]
 fn time_on_a_processor_is_not_longer_than_the_duration() {
-    let (arguments, outgoing_state) = (Arguments::NONE, ThreadState(0));
-    let switch = |ticks, outgoing_thread, incoming_thread| {
-        let cpu = 0;
-        let switch = ContextSwitch {
-            ticks,
-            cpu,
-            outgoing_state,
-            outgoing_thread,
-            incoming_thread,
-            arguments,
-        };
-        Record::from(switch)
-    };
     let records = [
         Record::Initialization { ticks_per_second: 2_500_000_000 },
         switch(1, 9, 2),
