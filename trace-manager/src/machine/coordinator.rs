@@ -174,9 +174,8 @@ impl Coordinator {
 
     /// Returns whether a provider has answered that it records for a session.
     pub fn has_answered(&self, id: ProviderId, session: SessionNumber) -> bool {
-        self.providers.get(&id).is_some_and(|Provider { tracee, membership, .. }| {
-            tracee.replies().start && membership.has_joined(session, tracee)
-        })
+        let answered = |it: &Provider| it.membership.has_answered(session, &it.tracee);
+        self.providers.get(&id).is_some_and(answered)
     }
 
     /// Returns the sessions that a provider is in, or for which it waits for its buffer.
@@ -354,9 +353,7 @@ impl Coordinator {
         for step in steps {
             match step {
                 Step::Join(session) => self.outputs.push(Output::Join(id, session)),
-                Step::Leave(session, leaving) => {
-                    self.outputs.push(Output::Leave(id, session, leaving));
-                }
+                Step::Leave(session, it) => self.outputs.push(Output::Leave(id, session, it)),
                 Step::Initialize => {
                     let config = self.config_of(id);
                     self.tracee_event(id, TraceeEvent::Initialize(config), now);

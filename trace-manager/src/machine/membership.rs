@@ -163,10 +163,11 @@ impl Membership {
         }
     }
 
-    /// Returns whether the provider has confirmed the change by which it joined this session.
-    pub(super) fn has_joined(&self, session: SessionNumber, tracee: &Tracee) -> bool {
+    /// Returns whether the provider has answered the start, or the change by which it joined this
+    /// session.
+    pub(super) fn has_answered(&self, session: SessionNumber, tracee: &Tracee) -> bool {
         let joined = |member: &Member| member.leaves || member.change <= tracee.changes();
-        self.members.get(&session).is_none_or(joined)
+        tracee.replies().start && self.members.get(&session).is_none_or(joined)
     }
 
     /// Notes that a session starts. If the provider has stopped for it, its buffer is collected,
